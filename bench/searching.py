@@ -1,0 +1,121 @@
+"""`python -m bench.searching`: search in this process over 100,000 turns, and an index that grows while it is asked.
+
+Turns are made of words drawn as often as words are (Zipf). Asked is for words drawn in the same way, from the rarest
+to the most common, alone and two together. Then 20,000 turns more are put in, each in a transaction of its own, as
+sweeps that follow a session would, and the longest of these waits is told.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import tempfile
+import time
+from itertools import accumulate
+from typing import Final
+
+import apsw
+
+from retro.index import passages
+from retro.index.database import open_reader, open_writer
+from retro.index.search import search
+from retro.passages import Passage, Piece, columns, packed
+from retro.places import Places
+from retro.terms import ANSWER, OUTPUT, PROMPT
+
+TURNS: Final = 100_000
+APPENDS: Final = 20_000
+WORDS: Final = 60_000
+OF_SESSION: Final = 20
+QUERIES: Final = 600
+LENGTHS: Final = ((PROMPT, 25), (ANSWER, 60), (OUTPUT, 70))
+SCOPE: Final = passages.Scope("claude", "project", None, None)
+
+
+class Text:
+    """Words by how often words are."""
+
+    def __init__(self, seed: int) -> None:
+        self._random = random.Random(seed)
+        letters = "abcdefghijklmnopqrstuvwxyz"
+        self.words = ["".join(self._random.choices(letters, k=3 + at % 7)) + letters[at % 26] for at in range(WORDS)]
+        self._weights = list(accumulate(1 / (at + 3) for at in range(WORDS)))
+
+    def some(self, count: int) -> str:
+        """So many of them."""
+        return " ".join(self._random.choices(self.words, cum_weights=self._weights, k=count))
+
+
+def main() -> int:
+    """Fill, ask, grow."""
+    parser = argparse.ArgumentParser(prog="python -m bench.searching", description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--turns", type=int, default=TURNS)
+    parser.add_argument("--appends", type=int, default=APPENDS)
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="bench-searching-") as folder:
+        places = Places(folder)
+        writer, text = open_writer(places.index), Text(5)
+        began = time.perf_counter()
+        with writer:
+            passages.begin(writer)
+            for number in range(args.turns):
+                _put(writer, text, number)
+            passages.settle(writer)
+        print(
+            f"{args.turns:,} turns in {time.perf_counter() - began:.0f} s, {os.path.getsize(places.index) / 1e6:.0f} MB"
+        )
+        _ask(places, text)
+        _grow(writer, text, args.turns, args.appends)
+        _ask(places, text)
+        writer.close()
+    return 0
+
+
+def _put(writer: apsw.Connection, text: Text, number: int) -> None:
+    session, turn = number // OF_SESSION + 1, number % OF_SESSION + 1
+    if turn == 1:
+        query = "INSERT INTO session (id, host, session_id, captured) VALUES (?, 'claude', ?, '')"
+        writer.execute(query, (session, f"s{session}"))
+    pieces = [Piece(f"e{number}", column, text.some(count)) for column, count in LENGTHS]
+    told = columns(pieces, [])
+    passage = Passage("x", turn, turn, packed(pieces), told, f"2026-01-01T00:00:{number % 60:02}Z")
+    passages.put(writer, session, passage, SCOPE)
+
+
+def _ask(places: Places, text: Text) -> None:
+    index = open_reader(places)
+    assert index is not None
+    by_place = [text.words[min(int(WORDS ** (at / QUERIES)), WORDS - 1)] for at in range(QUERIES)]
+    kinds = {
+        "a word, by frequency": [text.some(1) for _ in range(QUERIES)],
+        "a word, rare to most common": by_place,
+        "two words, by frequency": [text.some(2) for _ in range(QUERIES)],
+        "a question of eight": [f"{text.some(8)}?" for _ in range(QUERIES // 4)],
+    }
+    for what, queries in kinds.items():
+        spent = []
+        for query in queries:
+            began = time.perf_counter()
+            search(index, query)
+            spent.append((time.perf_counter() - began) * 1000)
+        spent.sort()
+        p95, aim = spent[int(len(spent) * 0.95)], "   p95 ≤ 20 ms" if what.startswith("a word") else ""
+        print(f"{what:32} median {spent[len(spent) // 2]:6.1f} ms   p95 {p95:6.1f}   longest {spent[-1]:6.1f}{aim}")
+    index.close()
+
+
+def _grow(writer: apsw.Connection, text: Text, turns: int, appends: int) -> None:
+    passages.begin(writer)
+    spent = []
+    for number in range(turns, turns + appends):
+        began = time.perf_counter()
+        with writer:
+            _put(writer, text, number)
+        spent.append((time.perf_counter() - began) * 1000)
+    spent.sort()
+    print(f"{appends:,} appends: median {spent[appends // 2]:.2f} ms, longest {spent[-1]:.1f} ms   ≤ 50 ms")
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

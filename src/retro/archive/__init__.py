@@ -1,0 +1,1 @@
+"""Raw and normalised sessions on disk: append-only, compressed, verified."""

@@ -1,0 +1,266 @@
+"""The site on the disk: pages as they come with the package, data beside them; only what changed is written again."""
+
+from __future__ import annotations
+
+import gc
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from hashlib import blake2b
+from importlib import resources
+from typing import Final, NamedTuple
+
+import apsw
+import msgspec
+
+from retro.config import Settings
+from retro.dashboard import data, overview, session_page
+from retro.dashboard.contents import OVERVIEW, Contents, as_script
+from retro.dashboard.overview import Choice, Row
+from retro.failure import Failure
+from retro.index.database import rows
+from retro.places import Places, make_private_dir, safe_host, write_private
+
+MANIFEST: Final = "manifest.json"
+RECENT: Final = "recent"
+EVERY: Final = "all"
+NONE: Final = "none"
+TRANSCRIPTS: Final = (RECENT, EVERY, NONE)
+RECENT_SESSIONS: Final = 300
+RECENT_BYTES: Final = 24 * 1024 * 1024
+"""Of which sessions the transcripts are built: the newest, until so many bytes of archived events are read."""
+
+_encode = msgspec.json.Encoder().encode
+
+
+class Built(msgspec.Struct):
+    """What a build did."""
+
+    out: str
+    page: str
+    sessions: int
+    written: int
+    """Session pages that were made anew."""
+    transcripts: int
+    """Transcripts that were."""
+    removed: int
+    bytes: int
+
+
+class Made(msgspec.Struct):
+    """What a session's files were made of, to see whether they are still true."""
+
+    stamp: str
+    parts: int = 0
+    """Files of its transcript."""
+
+
+class Manifest(msgspec.Struct):
+    """What a build left, for the next one."""
+
+    version: int = data.DATA_VERSION
+    choice: str = ""
+    sessions: dict[str, Made] = {}
+    chunks: list[str] = []
+
+
+class Order(NamedTuple):
+    """What is to be built, and where."""
+
+    out: str
+    choice: Choice
+    transcripts: str = RECENT
+
+
+def build(
+    connection: apsw.Connection, places: Places, settings: Settings, env: Mapping[str, str], order: Order
+) -> Built:
+    """Build the site, or bring it up to date."""
+    _prepare(order.out)
+    manifest = _manifest(order)
+    with _uncollected():
+        found = overview.session_rows(connection, order.choice)
+        wanted_parts = _with_transcript(connection, found, order)
+        builder = _Builder(connection, Contents(connection, places, order.choice), order, manifest)
+        for row in found:
+            builder.session(row, row.number in wanted_parts)
+        removed = builder.remove_gone()
+        builder.overview(found, settings, env)
+    _write(order.out, MANIFEST, _encode(manifest))
+    page = os.path.join(order.out, "index.html")
+    size = sum(os.path.getsize(os.path.join(parent, name)) for parent, _, names in os.walk(order.out) for name in names)
+    return Built(order.out, page, len(found), builder.written, builder.transcripts, removed, size)
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Without looking for garbage: what pages are made of holds no cycle, and there is very much of it."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()
+
+
+def pages() -> Iterator[tuple[str, bytes]]:
+    """The files that come with the package: their paths within the site, and what they hold."""
+    yield from _below(resources.files("retro.dashboard").joinpath("pages"), "")
+
+
+def _below(folder: resources.abc.Traversable, path: str) -> Iterator[tuple[str, bytes]]:  # type: ignore[name-defined]
+    for entry in sorted(folder.iterdir(), key=lambda one: str(one.name)):
+        name = f"{path}{entry.name}"
+        if entry.is_dir():
+            yield from _below(entry, f"{name}/")
+        else:
+            yield name, entry.read_bytes()
+
+
+def _prepare(out: str) -> None:
+    """The folder with the pages; a folder that holds something else is refused."""
+    if os.path.isdir(out) and os.listdir(out) and not os.path.exists(os.path.join(out, MANIFEST)):
+        raise Failure("not_a_dashboard", f"{out} holds something else", "name a new or an empty folder with --out")
+    make_private_dir(out)
+    if not os.path.exists(os.path.join(out, MANIFEST)):
+        _write(out, MANIFEST, _encode(Manifest()))  # from here on it is known as ours, whatever happens
+    for name, content in pages():
+        _write(out, name, content)
+
+
+def _manifest(order: Order) -> Manifest:
+    """What the last build left, where it was one of the same choice."""
+    choice = repr((order.choice.zone.name, *order.choice[1:]))
+    try:
+        with open(os.path.join(order.out, MANIFEST), "rb") as file:
+            manifest = msgspec.json.decode(file.read(), type=Manifest)
+    except (FileNotFoundError, msgspec.MsgspecError):
+        return Manifest(choice=choice, sessions={}, chunks=[])
+    if manifest.version != data.DATA_VERSION:
+        return Manifest(choice=choice, sessions=dict.fromkeys(manifest.sessions, Made("")), chunks=manifest.chunks)
+    if manifest.choice != choice:
+        manifest.sessions = dict.fromkeys(manifest.sessions, Made(""))
+        manifest.choice = choice
+    return manifest
+
+
+def _with_transcript(connection: apsw.Connection, found: list[Row], order: Order) -> set[int]:
+    """The sessions whose transcripts are to be there."""
+    if order.transcripts == NONE or order.choice.strict:
+        return set()
+    sizes = dict(rows(connection, "SELECT id, normalized_bytes FROM session"))
+    if order.transcripts == EVERY:
+        return {row.number for row in found if sizes[row.number]}
+    chosen, size = set[int](), 0
+    for row in found[:RECENT_SESSIONS]:
+        if size + sizes[row.number] > RECENT_BYTES and chosen:
+            break
+        if sizes[row.number]:
+            chosen.add(row.number)
+            size += sizes[row.number]
+    return chosen
+
+
+class _Builder:
+    """Writes what changed since the last build."""
+
+    def __init__(self, connection: apsw.Connection, contents: Contents, order: Order, manifest: Manifest) -> None:
+        self._contents, self._order, self._manifest = contents, order, manifest
+        self._stamps = _stamps(connection)
+        self._seen: set[str] = set()
+        self.written = self.transcripts = 0
+
+    def session(self, row: Row, with_transcript: bool) -> None:
+        """Bring one session's files up to date."""
+        name = f"{safe_host(row.host)}/{session_page.file_name(row.session_id, self._order.choice)}"
+        self._seen.add(name)
+        stamp = self._stamp(row)
+        made = self._manifest.sessions.get(name)
+        if made is not None and made.stamp == stamp and (made.parts or not with_transcript):
+            return
+        parts = self._contents.transcript(row.host, row.session_id) if with_transcript else []
+        for part in parts:
+            self._put(_part_path(name, part.part), f"transcript/{name}/{part.part}", part)
+        for left in range(len(parts), made.parts if made else 0):
+            _remove(self._order.out, _part_path(name, left))
+        self._put(f"data/session/{name}.js", f"session/{name}", self._contents.sessions.page(row, len(parts)))
+        self._manifest.sessions[name] = Made(stamp, len(parts))
+        self.written += 1
+        self.transcripts += bool(parts)
+
+    def _stamp(self, row: Row) -> str:
+        """What tells whether a session's page is as it was."""
+        told = repr((row, self._stamps[row.number], *self._contents.sessions.beside(row)))
+        return blake2b(told.encode("utf-8", "replace"), digest_size=9).hexdigest()
+
+    def remove_gone(self) -> int:
+        """Take away the files of sessions that are no longer shown."""
+        gone = [name for name in self._manifest.sessions if name not in self._seen]
+        for name in gone:
+            made = self._manifest.sessions.pop(name)
+            _remove(self._order.out, f"data/session/{name}.js")
+            for part in range(made.parts):
+                _remove(self._order.out, _part_path(name, part))
+            if made.parts:
+                os.rmdir(os.path.join(self._order.out, "data", "transcript", *name.split("/")))
+        return len(gone)
+
+    def overview(self, found: list[Row], settings: Settings, env: Mapping[str, str]) -> None:
+        """Write the first screen's data, and the further sessions of its table."""
+        shown = self._contents.overview(found, settings, env)
+        for name, content in shown.items():
+            self._put(f"data/{name}.js", name, content)
+        for name in set(self._manifest.chunks) - set(shown):
+            _remove(self._order.out, f"data/{name}.js")
+        self._manifest.chunks = [name for name in shown if name != OVERVIEW]
+
+    def _put(self, path: str, name: str, content: msgspec.Struct) -> None:
+        _write(self._order.out, path, as_script(name, content))
+
+
+def _stamps(connection: apsw.Connection) -> dict[int, object]:
+    """What the index says of a session outside of its row: what it was made by, what it spent, its readings."""
+    spent = (
+        "SELECT host, session_id, total(requests), total(cost), total(embedded), total(output_tokens) FROM owner"
+        " JOIN session_total ON owner = owner.id GROUP BY owner"
+    )
+    amounts = {(host, session_id): rest for host, session_id, *rest in rows(connection, spent)}
+    read = "SELECT session, total(value), count(value), total(confidence) FROM reading GROUP BY session"
+    readings = {number: rest for number, *rest in rows(connection, read)}
+    query = (
+        "SELECT id, host, session_id, captured, normalized_bytes, raw_bytes, normaliser, rules, signals, parent,"
+        " repository, cwd FROM session"
+    )
+    return {
+        number: (rest, amounts.get((host, session_id)), readings.get(number))
+        for number, host, session_id, *rest in rows(connection, query)
+    }
+
+
+def _part_path(name: str, part: int) -> str:
+    return f"data/transcript/{name}/{part}.js"
+
+
+def _write(out: str, name: str, content: bytes) -> None:
+    """Write a file of the site, unless it says that already."""
+    path = os.path.join(out, *name.split("/"))
+    try:
+        if os.path.getsize(path) == len(content):
+            with open(path, "rb") as file:
+                if file.read() == content:
+                    return
+    except OSError:
+        pass
+    try:
+        write_private(path, content, sync=False)
+    except FileNotFoundError:
+        make_private_dir(os.path.dirname(path))
+        write_private(path, content, sync=False)
+
+
+def _remove(out: str, name: str) -> None:
+    try:
+        os.unlink(os.path.join(out, *name.split("/")))
+    except FileNotFoundError:
+        pass

@@ -1,0 +1,1 @@
+"""Digests: the small permanent summary of each session, which outlives its bytes."""

@@ -1,0 +1,1 @@
+"""What sessions teach: traces of what was done, methods that draw candidates from them, filters that judge those."""

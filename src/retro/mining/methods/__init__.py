@@ -1,0 +1,1 @@
+"""One file a mining method; a new one is a new file here."""

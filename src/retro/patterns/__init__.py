@@ -1,0 +1,1 @@
+"""What recurs over sessions, and across hosts: problems with what resolves them, corrections, what works."""

@@ -1,0 +1,1 @@
+"""Finding by meaning: an extra. Without it everything works by words."""

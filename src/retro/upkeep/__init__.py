@@ -1,0 +1,1 @@
+"""Care for what is archived: verify and repair, restore, forget, coalesce, audit."""

@@ -1,0 +1,127 @@
+"""Passages: what of a session's events is indexed, and in what portions."""
+
+from __future__ import annotations
+
+import msgspec
+from hypothesis import given
+from hypothesis import strategies as st
+
+from retro.event import Actor, Event, EventType, Origin
+from retro.passages import CUT, HEAD, SIZE, TAIL, Passage, Passages, Piece, cut_whole, packed, unpacked
+from retro.terms import ANSWER, COMMAND, ERROR, NAMES, OUTPUT, PROMPT
+from retro.turns import FoldState
+from test_reading import event
+
+words = st.text(st.sampled_from("ab é漢\n \x1e\x1f\0𝒳"), max_size=60)
+texts = st.one_of(words, st.builds(lambda text, times: text * times, words, st.integers(50, 400)))
+
+
+def columns(passage: Passage) -> dict[int, str]:
+    return {place: text for place, text in enumerate(passage.columns, PROMPT) if text}
+
+
+def one(found: Event) -> dict[int, str]:
+    (passage,) = cut_whole([found])
+    return columns(passage)
+
+
+rarely = st.sampled_from([None, None, None, "one", "other"])
+
+
+@st.composite
+def sessions(draw: st.DrawFn) -> list[Event]:
+    turn = 0
+    made = []
+    for sequence in range(draw(st.integers(1, 12))):
+        actor = draw(st.sampled_from([Actor.USER, Actor.ASSISTANT, Actor.TOOL]))
+        turn += actor is Actor.USER
+        kind = EventType.TOOL_RESULT if actor is Actor.TOOL else EventType.MESSAGE
+        origin = Origin.HUMAN if actor is Actor.USER else None
+        made.append(
+            event(
+                f"e{sequence}",
+                sequence,
+                text=draw(texts),
+                actor=actor,
+                event_type=kind,
+                origin=origin,
+                turn=turn or None,
+                model=draw(rarely),
+                branch=draw(rarely),
+                tool=draw(rarely),
+                paths=draw(st.sampled_from([None, None, ["a"], ["b", "a"]])),
+            )
+        )
+    return made
+
+
+def test_each_kind_of_event_has_its_column() -> None:
+    human = {"actor": Actor.USER, "origin": Origin.HUMAN}
+    result = {"event_type": EventType.TOOL_RESULT, "actor": Actor.TOOL}
+    assert one(event("a", 0, text="fix it", **human)) == {PROMPT: "fix it"}
+    assert one(event("a", 0, text="done")) == {ANSWER: "done"}
+    assert one(event("a", 0, event_type=EventType.COMMAND, command="ls -l")) == {COMMAND: "ls -l"}
+    assert one(event("a", 0, text="a.py", **result)) == {OUTPUT: "a.py"}
+    assert one(event("a", 0, text="no such file", exit_code=1, **result)) == {ERROR: "no such file"}
+    read = event("a", 0, event_type=EventType.FILE_READ, summary="Read x", paths=["src/parseHTTPHeader.py"])
+    assert one(read) == {COMMAND: "Read x", NAMES: "src/parseHTTPHeader.py parse HTTP Header"}
+
+
+def test_the_middle_of_a_long_output_is_left_out_and_that_is_said() -> None:
+    found = one(event("a", 0, event_type=EventType.TOOL_RESULT, text="x" * 5000 + "y" * 5000))
+    assert found == {OUTPUT: "x" * HEAD + CUT + "y" * TAIL}
+
+
+def test_an_answer_is_indexed_to_its_last_word() -> None:
+    text = "".join(f"line {number} of it\n" for number in range(3000))
+    passages = cut_whole([event("a", 0, text=text)])
+    assert "".join(piece.text for passage in passages for piece in unpacked(passage.body)) == text
+    assert len(passages) > len(text) // SIZE
+
+
+def test_a_passage_holds_events_of_one_turn() -> None:
+    passages = cut_whole([event("a", 0, text="one", turn=1), event("b", 1, text="two", turn=2)])
+    assert [(passage.turn, passage.open) for passage in passages] == [(1, False), (2, True)]
+
+
+def test_a_later_version_of_an_event_takes_the_place_of_the_earlier_one() -> None:
+    assert one(event("a", 0, text="do")) == {ANSWER: "do"}
+    (passage,) = cut_whole([event("a", 0, text="do"), event("a", 0, text="done")])
+    assert unpacked(passage.body) == [Piece("a", ANSWER, "done")]
+
+
+@given(sessions())
+def test_no_passage_is_longer_than_it_may_be(events: list[Event]) -> None:
+    for passage in cut_whole(events):
+        assert sum(len(piece.text.encode()) for piece in unpacked(passage.body)) <= SIZE
+        assert len({piece.event_id for piece in unpacked(passage.body)} & {found.event_id for found in events})
+
+
+@given(sessions(), st.data())
+def test_in_however_many_sweeps_it_comes_the_passages_are_the_same(events: list[Event], data: st.DataObject) -> None:
+    """The last passage is taken back and replaced; a closed one is never made again."""
+    cuts = sorted(data.draw(st.sets(st.integers(1, len(events)), max_size=4)) | {len(events)})
+    kept: dict[int, Passage] = {}
+    last: Passage | None = None
+    told = FoldState()
+    for start, end in zip([0, *cuts], cuts, strict=False):
+        builder = Passages("", last, told)
+        for found in events[start:end]:
+            builder.add(found)
+        for passage in builder.taken():
+            assert passage.number not in kept or kept[passage.number].open
+            kept[passage.number] = last = passage
+    assert list(kept.values()) == cut_whole(events)
+
+
+@given(st.lists(st.tuples(st.text(st.sampled_from("abé"), max_size=9), st.integers(0, 6), st.text(max_size=50))))
+def test_what_is_packed_comes_back(given_pieces: list[tuple[str, int, str]]) -> None:
+    pieces = [
+        Piece(name, column, "".join(c for c in text if c not in "\x1e\x1f")) for name, column, text in given_pieces
+    ]
+    assert not pieces or unpacked(packed(pieces)) == pieces
+
+
+def test_a_passage_survives_the_way_between_processes() -> None:
+    (passage,) = cut_whole([event("a", 0, text="done")])
+    assert msgspec.msgpack.decode(msgspec.msgpack.encode(passage), type=Passage) == passage

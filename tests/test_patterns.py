@@ -1,0 +1,189 @@
+"""What recurs: counted by sessions, across hosts first, the same again when looked for again, noise left out."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cli_support import Retro
+from mining_support import events_of, kept, session_id, told
+from retro.commands import Kind
+from retro.lines import append_line, read_lines
+from retro.mining.trace import FAILED, OK, Step, Trace
+from retro.patterns import detect, store
+from retro.patterns.pattern import Pattern
+from retro.places import Places
+
+MISSING = ("python -m pytest tests/test_tide.py", "/usr/bin/python: No module named pytest", 1)
+RUNNER = ("bin/test tests/test_tide.py", "3 passed", 0)
+
+
+@pytest.fixture
+def retro(capsys: pytest.CaptureFixture[str]) -> Retro:
+    return Retro(capsys)
+
+
+def trace(name: str, *steps: Step, host: str = "claude", scope: str = "/one", started: str = "2026-03-01") -> Trace:
+    return Trace(host, name, scope, started, list(steps), [])
+
+
+def failing(problem: str, signature: str | None = None, at: str = "e1") -> Step:
+    return Step(at, Kind.TEST, "pytest", FAILED, command="pytest -q", problem=problem, signature=signature or problem)
+
+
+def passing(at: str = "e2") -> Step:
+    return Step(at, Kind.TEST, "tox", OK, command="tox -q")
+
+
+def found(traces: Iterable[Trace], least: int = 3) -> list[Pattern]:
+    return detect.detect(detect.gather(traces), least)
+
+
+def problems(traces: Iterable[Trace], least: int = 3) -> list[Pattern]:
+    return [one for one in found(traces, least) if one.kind == "problem"]
+
+
+def test_sessions_are_counted_and_not_occurrences() -> None:
+    often = trace("a", *(failing("KeyError: 'moon'", at=f"e{at}") for at in range(9)))
+    assert problems([often]) == []
+    (one,) = problems([often, trace("b", failing("KeyError: 'moon'")), trace("c", failing("KeyError: 'moon'"))])
+    assert (one.sessions, one.occurrences) == (3, 11)
+
+
+def test_what_several_hosts_met_stands_first() -> None:
+    single = [trace(f"s{at}", failing("KeyError: 'moon'")) for at in range(9)]
+    across = [
+        trace(f"x{at}", failing("TypeError: no tide"), host=host) for at, host in enumerate(("claude", "codex", "pi"))
+    ]
+    first, second = problems([*single, *across])
+    assert (first.signature, first.cross_host, first.hosts) == ("TypeError: no tide", True, ["claude", "codex", "pi"])
+    assert (second.signature, second.cross_host) == ("KeyError: 'moon'", False)
+
+
+def test_what_resolved_it_is_told_with_its_count() -> None:
+    (one,) = problems(trace(f"s{at}", failing("KeyError: 'moon'"), passing()) for at in range(4))
+    assert one.resolution is not None
+    assert (one.resolution.how, one.resolution.program) == ("uses", "tox")
+    assert (one.resolution.worked, one.resolution.tried) == (4, 4)
+
+
+def test_errors_that_differ_in_a_name_are_one_where_each_alone_is_rare() -> None:
+    (one,) = problems(trace(f"s{name}", failing(f"NameError: name '{name}' is not defined")) for name in "abc")
+    assert one.signature == "NameError: name <name> is not defined"
+
+
+def test_signatures_that_are_nearly_equal_are_one() -> None:
+    long = "error: the configuration of the tide station could not be read from its file"
+    words = [long, long, long, *[f"{long}s"] * 3]
+    (one,) = problems(trace(f"s{at}", failing(text)) for at, text in enumerate(words))
+    assert one.sessions == 6
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "grep: ./a.pyc: binary file matches",
+        "Binary file a.pyc matches",
+        "100%|██████████| 12/12 [00:00<00:00]",
+        "===== 3 failed, 2 passed in 0.12s =====",
+        "AssertionError",
+        "Killed",
+        "(nothing found)",
+        "(no reason given)",
+    ],
+)
+def test_noise_is_no_pattern(line: str) -> None:
+    assert problems(trace(f"s{at}", failing(line)) for at in range(5)) == []
+
+
+@given(st.permutations(range(6)))
+def test_the_order_of_sessions_makes_no_difference(order: list[int]) -> None:
+    texts = ["KeyError: 'moon'"] * 3 + ["TypeError: no tide"] * 3
+    traces = [trace(f"s{at}", failing(text), passing()) for at, text in enumerate(texts)]
+    shuffled = problems(traces[at] for at in order)
+    assert [(one.id, one.sessions, one.resolution) for one in shuffled] == [
+        (one.id, one.sessions, one.resolution) for one in problems(traces)
+    ]
+
+
+def test_what_was_decided_of_a_pattern_stays_when_it_goes_by_another_name(tmp_path: Path) -> None:
+    places = Places(str(tmp_path))
+    rare = [trace(f"s{name}", failing(f"NameError: name '{name}' is not defined")) for name in "abc"]
+    (family,) = problems(rare)
+    store.decide(places, family.id, "ignored", "known")
+    often = [trace(f"t{at}", failing("NameError: name 'a' is not defined")) for at in range(3)]
+    exact = next(one for one in problems([*rare, *often]) if one.signature == "NameError: name 'a' is not defined")
+    assert exact.id != family.id
+    (curated,) = store.curated(places, [exact])
+    assert (curated.state, curated.note) == ("ignored", "known")
+
+
+def test_looking_again_changes_nothing_and_decisions_stay(tmp_path: Path, retro: Retro) -> None:
+    sessions = [(f"s{day}", told(f"s{day}", "run the tests", MISSING, RUNNER, day=day)) for day in (1, 2, 3)]
+    places = kept(tmp_path / "archive", tmp_path / "claude", sessions)
+    root = ("--root", places.root)
+    first = retro.json("detect", *root)["patterns"]
+    path = tmp_path / "archive" / "patterns" / "patterns.json"
+    before = path.read_bytes()
+    assert retro.json("detect", *root)["patterns"] == first
+    assert path.read_bytes() == before
+    problem = first[0]
+    assert (problem["signature"], problem["sessions"], problem["cross_host"]) == (
+        "<path>: No module named pytest",
+        3,
+        False,
+    )
+    events = events_of(places)
+    for ref in problem["evidence"]:
+        event = events[ref["host"], ref["session_id"], ref["event_id"]]
+        assert ref["quote"] in (event.text or "") or ref["quote"] in (event.command or "")
+    assert "ignored" in retro.says("detect", "--mark", problem["id"][:8], "--state", "ignored", *root)
+    assert problem["id"] not in [one["id"] for one in retro.json("detect", *root)["patterns"]]
+    assert problem["id"] in [one["id"] for one in retro.json("detect", "--all", *root)["patterns"]]
+    assert retro.json("detect", "--since", "2030-01-01", *root)["patterns"] == []
+    assert json.loads(path.read_bytes())["patterns"][0]["state"] == "ignored"
+    assert retro("detect", "--mark", "p_none", "--state", "ignored", *root).code == 1
+    assert retro("detect", "--mark", problem["id"], "--state", "ignord", *root).code == 2
+
+
+def test_forgetting_a_session_takes_away_the_patterns_that_cite_it(tmp_path: Path, retro: Retro) -> None:
+    sessions = [(f"s{day}", told(f"s{day}", "run the tests", MISSING, RUNNER, day=day)) for day in (1, 2, 3)]
+    places = kept(tmp_path / "archive", tmp_path / "claude", sessions)
+    retro.says("detect", "--root", places.root)
+    retro.says("forget", "claude", session_id("s2"), "--yes", "--root", places.root)
+    assert not (tmp_path / "archive" / "patterns" / "patterns.json").exists()
+    assert all(
+        one["sessions"] < 3 for one in retro.json("detect", "--min-frequency", "1", "--root", places.root)["patterns"]
+    )
+
+
+def test_an_empty_archive_has_no_patterns(tmp_path: Path, retro: Retro) -> None:
+    assert retro.json("detect", "--root", str(tmp_path / "none"))["patterns"] == []
+
+
+# --- lines that are only appended to ---------------------------------------------------------------------------------
+
+
+def test_a_torn_line_costs_that_line_only(tmp_path: Path) -> None:
+    path = str(tmp_path / "some" / "lines.jsonl")
+    append_line(path, {"n": "1"}, {"n": "2"})
+    with open(path, "rb+") as file:
+        file.truncate(os.path.getsize(path) - 4)
+    append_line(path, {"n": "3"})
+    read = read_lines(path, dict[str, str])
+    assert (read.items, read.torn) == ([{"n": "1"}, {"n": "3"}], [2])
+
+
+def test_two_writers_at_once_lose_nothing(tmp_path: Path) -> None:
+    from concurrent.futures import ThreadPoolExecutor
+
+    path = str(tmp_path / "lines.jsonl")
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda number: append_line(path, {"n": str(number)}), range(40)))
+    assert sorted(one["n"] for one in read_lines(path, dict[str, str]).items) == sorted(map(str, range(40)))
