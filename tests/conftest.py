@@ -134,7 +134,7 @@ def corpus() -> Path:
 
 @pytest.fixture
 def demo_home(isolated: Path) -> Path:
-    """The demo sessions where `CLAUDE_CONFIG_DIR` points: a folder with `projects/`, `todos/`, `file-history/`."""
+    """The demo sessions where Claude Code has its own: a folder with `projects/`, `todos/`, `file-history/`."""
     data_root = isolated / ".claude"
     demo.install_sessions(data_root)
     return data_root

@@ -91,6 +91,9 @@ def test_no_agent_is_looked_for_where_a_variable_names_a_place_outside(tmp_path:
         agent.roots(Asked({"HOME": str(tmp_path), "WSL_DISTRO_NAME": ""}), ())
     moved = demo.isolated_environment(tmp_path, dict.fromkeys(Asked.names, "/outside"))
     assert len(Asked.names) > 20
+    systems = {"HOME", "USERPROFILE", "APPDATA", "LOCALAPPDATA", "TEMP", "WSL_DISTRO_NAME"}
+    systems |= {name for name in Asked.names if name.startswith("XDG_")}
+    assert Asked.names - systems <= {name for agent in agents.all_agents() for name in agent.MOVED_BY}
     assert {name for name, value in moved.items() if value == "/outside"} == set()
 
 
@@ -119,7 +122,7 @@ def test_the_demo_runs_in_a_place_of_its_own_and_removes_it(
         places.add(folder)
         assert Path(env["HOME"]) == folder
         assert Path(env["RETRO_ROOT"]).is_relative_to(folder)
-        assert list((Path(env["CLAUDE_CONFIG_DIR"]) / "projects").rglob("*.jsonl"))
+        assert list((Path(env["HOME"]) / ".claude" / "projects").rglob("*.jsonl"))
         return 0
 
     monkeypatch.setattr(demo, "_retro", retro)

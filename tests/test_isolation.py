@@ -19,7 +19,7 @@ UNREACHABLE = ("192.0.2.1", 9)
 def test_the_home_folder_is_the_tests_own(isolated: Path, tmp_path: Path) -> None:
     assert Path.home() == isolated
     assert isolated.is_relative_to(tmp_path)
-    assert os.environ["CLAUDE_CONFIG_DIR"] == str(isolated / ".claude")
+    assert "CLAUDE_CONFIG_DIR" not in os.environ
     assert "RETRO_ROOT" not in os.environ
 
 

@@ -17,11 +17,22 @@ from retro.agents.plainfiles import MAIN, FileHost, Part, first_records, is_belo
 from retro.agents.toolnames import tool_kind
 from retro.event import EventType
 
-__all__ = ["BOOKKEEPING_TYPES", "HOST", "META_NAME", "NORMALISER", "UNCOUNTED", "claims", "discover", "folder_of"]
+__all__ = [
+    "BOOKKEEPING_TYPES",
+    "HOST",
+    "META_NAME",
+    "MOVED_BY",
+    "NORMALISER",
+    "UNCOUNTED",
+    "claims",
+    "discover",
+    "folder_of",
+]
 
 HOST: Final = "antigravity"
 NORMALISER: Final = 1
 META_NAME: Final = "meta.json"
+MOVED_BY: Final = ()
 
 BOOKKEEPING_TYPES: Final = {
     "line_ends": "the bytes between records",

@@ -34,6 +34,7 @@ __all__ = [
     "BOOKKEEPING_TYPES",
     "HOST",
     "META_NAME",
+    "MOVED_BY",
     "NORMALISER",
     "UNCOUNTED",
     "claims",
@@ -46,6 +47,7 @@ __all__ = [
 
 NORMALISER: Final = 1
 META_NAME: Final = "import_meta.json"
+MOVED_BY: Final = ("CLAUDE_CONFIG_DIR",)
 
 MAIN: Final = "main"
 DEFAULT_RETENTION_DAYS: Final = 30

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from retro.agents import editors
 from retro.agents.cline_kinds import BOOKKEEPING_TYPES as BOOKKEEPING_TYPES
 from retro.agents.cline_kinds import HOST as HOST
 from retro.agents.cline_kinds import UNCOUNTED as UNCOUNTED
 from retro.agents.cline_kinds import USAGE
-from retro.agents.editors import user_folders
 from retro.agents.fields import Fields, decode, first, mapping, string
 from retro.agents.homes import head, homes
 from retro.agents.interface import DOCUMENT, TRANSCRIPT, Facts, Root, Source
@@ -22,10 +22,11 @@ from retro.agents.plainfiles import BESIDE, MAIN, FileHost, Part
 if TYPE_CHECKING:
     from retro.agents.cline_records import ClineReader
 
-__all__ = ["BOOKKEEPING_TYPES", "HOST", "META_NAME", "NORMALISER", "UNCOUNTED", "claims", "discover"]
+__all__ = ["BOOKKEEPING_TYPES", "HOST", "META_NAME", "MOVED_BY", "NORMALISER", "UNCOUNTED", "claims", "discover"]
 
 NORMALISER: Final = 1
 META_NAME: Final = "meta.json"
+MOVED_BY: Final = ("CLINE_SESSION_DATA_DIR", "CLINE_DATA_DIR", "CLINE_DIR", *editors.MOVED_BY)
 
 EXTENSION: Final = ("globalStorage", "saoudrizwan.claude-dev")
 """Where VS Code keeps what the extension wrote."""
@@ -49,7 +50,7 @@ def roots(env: Mapping[str, str], extra: Sequence[str]) -> list[Root]:
     moved = env.get("CLINE_DIR", "").strip()
     wanted += [(os.path.join(moved, "data"), "CLINE_DIR")] if moved else []
     wanted += [(os.path.join(home, ".cline", "data"), "default") for home in homes(env)]
-    wanted += [(os.path.join(user, *EXTENSION), reason) for user, reason in user_folders(env)]
+    wanted += [(os.path.join(user, *EXTENSION), reason) for user, reason in editors.user_folders(env)]
     return _FILES.roots([*wanted, *((entry, "settings") for entry in extra)])
 
 

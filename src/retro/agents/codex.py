@@ -37,6 +37,7 @@ __all__ = [
     "BOOKKEEPING_TYPES",
     "HOST",
     "META_NAME",
+    "MOVED_BY",
     "NORMALISER",
     "UNCOUNTED",
     "claims",
@@ -50,6 +51,7 @@ __all__ = [
 
 NORMALISER: Final = 2
 META_NAME: Final = "thread.json"
+MOVED_BY: Final = ("CODEX_HOME", "CODEX_SQLITE_HOME")
 
 MAIN: Final = "main"
 HISTORY: Final = "history"

@@ -22,6 +22,7 @@ __all__ = [
     "BOOKKEEPING_TYPES",
     "HOST",
     "META_NAME",
+    "MOVED_BY",
     "NORMALISER",
     "UNCOUNTED",
     "claims",
@@ -35,6 +36,7 @@ __all__ = [
 
 NORMALISER: Final = 1
 META_NAME: Final = "meta.json"
+MOVED_BY: Final = ("COPILOT_HOME",)
 
 MAIN: Final = "main"
 SESSIONS: Final = "session-state"

@@ -14,11 +14,22 @@ from retro.agents.interface import Facts, InstructionFile, Root
 from retro.agents.plain import PlainReader, spoken
 from retro.agents.plainfiles import MAIN, FileHost, Part, first_records, is_below, stem
 
-__all__ = ["BOOKKEEPING_TYPES", "HOST", "META_NAME", "NORMALISER", "UNCOUNTED", "claims", "discover", "folder_of"]
+__all__ = [
+    "BOOKKEEPING_TYPES",
+    "HOST",
+    "META_NAME",
+    "MOVED_BY",
+    "NORMALISER",
+    "UNCOUNTED",
+    "claims",
+    "discover",
+    "folder_of",
+]
 
 HOST: Final = "cursor"
 NORMALISER: Final = 1
 META_NAME: Final = "meta.json"
+MOVED_BY: Final = ("CURSOR_CONFIG_DIR", "CURSOR_DATA_DIR")
 
 BOOKKEEPING_TYPES: Final = {
     "line_ends": "the bytes between records",

@@ -14,11 +14,22 @@ from retro.agents.interface import Facts, Root
 from retro.agents.plain import PlainReader, spoken, text_in, time_of
 from retro.agents.plainfiles import MAIN, FileHost, Part, first_records
 
-__all__ = ["BOOKKEEPING_TYPES", "HOST", "META_NAME", "NORMALISER", "UNCOUNTED", "claims", "discover", "folder_of"]
+__all__ = [
+    "BOOKKEEPING_TYPES",
+    "HOST",
+    "META_NAME",
+    "MOVED_BY",
+    "NORMALISER",
+    "UNCOUNTED",
+    "claims",
+    "discover",
+    "folder_of",
+]
 
 HOST: Final = "deepseek"
 NORMALISER: Final = 1
 META_NAME: Final = "meta.json"
+MOVED_BY: Final = ("DSH_HOME",)
 
 BOOKKEEPING_TYPES: Final = {
     "line_ends": "the bytes between records",

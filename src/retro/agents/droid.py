@@ -13,11 +13,22 @@ from retro.agents.interface import Facts, Root
 from retro.agents.plain import PlainReader, exit_in, text_in, time_of
 from retro.agents.plainfiles import BESIDE, MAIN, FileHost, Part, first_records, stem
 
-__all__ = ["BOOKKEEPING_TYPES", "HOST", "META_NAME", "NORMALISER", "UNCOUNTED", "claims", "discover", "folder_of"]
+__all__ = [
+    "BOOKKEEPING_TYPES",
+    "HOST",
+    "META_NAME",
+    "MOVED_BY",
+    "NORMALISER",
+    "UNCOUNTED",
+    "claims",
+    "discover",
+    "folder_of",
+]
 
 HOST: Final = "droid"
 NORMALISER: Final = 1
 META_NAME: Final = "meta.json"
+MOVED_BY: Final = ("FACTORY_HOME_OVERRIDE",)
 SETTINGS: Final = ".settings.json"
 
 BOOKKEEPING_TYPES: Final = {

@@ -16,6 +16,9 @@ FLATPAKS: Final = (
     ("com.vscodium.codium", "VSCodium"),
     ("com.vscodium.codium-insiders", "VSCodium - Insiders"),
 )
+MOVED_BY: Final = ("VSCODE_PORTABLE", "VSCODE_AGENT_FOLDER", "VSCODE_APPDATA")
+"""Variables that move an edition's folder."""
+
 SNAPS: Final = (("code", "Code"), ("code-insiders", "Code - Insiders"), ("codium", "VSCodium"))
 SERVERS: Final = (
     ".vscode-server/data",

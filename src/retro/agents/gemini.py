@@ -39,10 +39,21 @@ from retro.agents.interface import (
 if TYPE_CHECKING:
     from retro.agents.gemini_records import GeminiReader
 
-__all__ = ["BOOKKEEPING_TYPES", "HOST", "META_NAME", "NORMALISER", "UNCOUNTED", "claims", "discover", "folder_of"]
+__all__ = [
+    "BOOKKEEPING_TYPES",
+    "HOST",
+    "META_NAME",
+    "MOVED_BY",
+    "NORMALISER",
+    "UNCOUNTED",
+    "claims",
+    "discover",
+    "folder_of",
+]
 
 NORMALISER: Final = 1
 META_NAME: Final = "meta.json"
+MOVED_BY: Final = ("GEMINI_CLI_HOME",)
 MAIN: Final = "main"
 AGENT: Final = "agent-"
 CHATS: Final = "chats"

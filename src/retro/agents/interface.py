@@ -243,6 +243,8 @@ class AgentModule(Protocol):
     """Every record type that gives no event, with the reason."""
     UNCOUNTED: Mapping[str, str]
     """Record types of which some records give an event, and which do not."""
+    MOVED_BY: Sequence[str]
+    """Variables of the environment that say where this host writes, beside those that belong to the system."""
 
     def roots(self, env: Mapping[str, str], extra: Sequence[str]) -> list[Root]:
         """The folders that exist on this machine, each once; `extra` are those that the settings add."""

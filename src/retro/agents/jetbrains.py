@@ -22,10 +22,21 @@ from retro.agents.plainfiles import MAIN, FileHost, Part, first_records, matchin
 if TYPE_CHECKING:
     from retro.agents.jetbrains_records import JetBrainsReader
 
-__all__ = ["BOOKKEEPING_TYPES", "HOST", "META_NAME", "NORMALISER", "UNCOUNTED", "claims", "discover", "folder_of"]
+__all__ = [
+    "BOOKKEEPING_TYPES",
+    "HOST",
+    "META_NAME",
+    "MOVED_BY",
+    "NORMALISER",
+    "UNCOUNTED",
+    "claims",
+    "discover",
+    "folder_of",
+]
 
 NORMALISER: Final = 1
 META_NAME: Final = "meta.json"
+MOVED_BY: Final = ("COPILOT_HOME",)
 
 KINDS: Final = ("chat-sessions", "chat-agent-sessions", "chat-edit-sessions", "bg-agent-sessions")
 """Folders of sessions, of an IDE or, by older versions, of all together."""

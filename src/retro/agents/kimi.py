@@ -19,11 +19,22 @@ from retro.agents.plain import PlainReader, exit_in, spoken, text_in, time_of
 from retro.agents.plainfiles import BESIDE, MAIN, FileHost, Part, first_records, is_below, stem
 from retro.event import Actor, EventType, Origin
 
-__all__ = ["BOOKKEEPING_TYPES", "HOST", "META_NAME", "NORMALISER", "UNCOUNTED", "claims", "discover", "folder_of"]
+__all__ = [
+    "BOOKKEEPING_TYPES",
+    "HOST",
+    "META_NAME",
+    "MOVED_BY",
+    "NORMALISER",
+    "UNCOUNTED",
+    "claims",
+    "discover",
+    "folder_of",
+]
 
 HOST: Final = "kimi"
 NORMALISER: Final = 1
 META_NAME: Final = "meta.json"
+MOVED_BY: Final = ("KIMI_CODE_HOME",)
 STATE: Final = "state.json"
 PROMPTS: Final = 16
 """How many of the last prompts are remembered, to know them when they are put into the context."""

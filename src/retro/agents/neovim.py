@@ -20,10 +20,21 @@ from retro.agents.plainfiles import MAIN, matching
 if TYPE_CHECKING:
     from retro.agents.neovim_records import NeovimReader
 
-__all__ = ["BOOKKEEPING_TYPES", "HOST", "META_NAME", "NORMALISER", "UNCOUNTED", "claims", "discover", "folder_of"]
+__all__ = [
+    "BOOKKEEPING_TYPES",
+    "HOST",
+    "META_NAME",
+    "MOVED_BY",
+    "NORMALISER",
+    "UNCOUNTED",
+    "claims",
+    "discover",
+    "folder_of",
+]
 
 NORMALISER: Final = 1
 META_NAME: Final = "meta.json"
+MOVED_BY: Final = ("NVIM_APPNAME",)
 
 PLUGINS: Final = {
     "copilotchat_history/*.json": "copilotchat",

@@ -12,11 +12,22 @@ from retro.agents.homes import homes
 from retro.agents.interface import Facts, Root
 from retro.agents.plainfiles import MAIN, FileHost, Part, first_records, is_below, stem
 
-__all__ = ["BOOKKEEPING_TYPES", "HOST", "META_NAME", "NORMALISER", "UNCOUNTED", "claims", "discover", "folder_of"]
+__all__ = [
+    "BOOKKEEPING_TYPES",
+    "HOST",
+    "META_NAME",
+    "MOVED_BY",
+    "NORMALISER",
+    "UNCOUNTED",
+    "claims",
+    "discover",
+    "folder_of",
+]
 
 HOST: Final = "omp"
 NORMALISER: Final = 1
 META_NAME: Final = "meta.json"
+MOVED_BY: Final = ()
 BOOKKEEPING_TYPES: Final = BOOKKEEPING
 """Record types that give no event, each with the reason."""
 

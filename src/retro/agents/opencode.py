@@ -21,10 +21,21 @@ from retro.agents.opencode_kinds import UNCOUNTED as UNCOUNTED
 if TYPE_CHECKING:
     from retro.agents.opencode_records import OpenCodeReader
 
-__all__ = ["BOOKKEEPING_TYPES", "HOST", "META_NAME", "NORMALISER", "UNCOUNTED", "claims", "discover", "folder_of"]
+__all__ = [
+    "BOOKKEEPING_TYPES",
+    "HOST",
+    "META_NAME",
+    "MOVED_BY",
+    "NORMALISER",
+    "UNCOUNTED",
+    "claims",
+    "discover",
+    "folder_of",
+]
 
 NORMALISER: Final = 1
 META_NAME: Final = "meta.json"
+MOVED_BY: Final = ("OPENCODE_DB",)
 MAIN: Final = "main"
 AGENT: Final = "agent-"
 STORAGE: Final = "storage"

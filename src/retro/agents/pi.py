@@ -21,6 +21,7 @@ __all__ = [
     "BOOKKEEPING_TYPES",
     "HOST",
     "META_NAME",
+    "MOVED_BY",
     "NORMALISER",
     "UNCOUNTED",
     "claims",
@@ -33,6 +34,7 @@ __all__ = [
 
 NORMALISER: Final = 1
 META_NAME: Final = "meta.json"
+MOVED_BY: Final = ("PI_CODING_AGENT_DIR", "PI_CODING_AGENT_SESSION_DIR")
 
 MAIN: Final = "main"
 SESSIONS: Final = "sessions"

@@ -14,11 +14,22 @@ from retro.agents.plain import PlainReader, text_in, time_of
 from retro.agents.plainfiles import FileHost, Part, first_records, stem
 from retro.event import Actor, EventType
 
-__all__ = ["BOOKKEEPING_TYPES", "HOST", "META_NAME", "NORMALISER", "UNCOUNTED", "claims", "discover", "folder_of"]
+__all__ = [
+    "BOOKKEEPING_TYPES",
+    "HOST",
+    "META_NAME",
+    "MOVED_BY",
+    "NORMALISER",
+    "UNCOUNTED",
+    "claims",
+    "discover",
+    "folder_of",
+]
 
 HOST: Final = "qwen"
 NORMALISER: Final = 1
 META_NAME: Final = "meta.json"
+MOVED_BY: Final = ("QWEN_RUNTIME_DIR", "QWEN_HOME")
 
 BOOKKEEPING_TYPES: Final = {
     "line_ends": "the bytes between records",

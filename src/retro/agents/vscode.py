@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from retro.agents import editors
 from retro.agents.databases import known_sources, mark_of, opened, snapshot
-from retro.agents.editors import user_folders
 from retro.agents.fields import Fields, decode, items, mapping, string
 from retro.agents.homes import existing_roots, files, folders, head, plain, scan
 from retro.agents.interface import (
@@ -34,10 +34,21 @@ from retro.agents.vscode_rows import key_of, rows, state_of, uri_path
 if TYPE_CHECKING:
     from retro.agents.vscode_records import VsCodeReader
 
-__all__ = ["BOOKKEEPING_TYPES", "HOST", "META_NAME", "NORMALISER", "UNCOUNTED", "claims", "discover", "folder_of"]
+__all__ = [
+    "BOOKKEEPING_TYPES",
+    "HOST",
+    "META_NAME",
+    "MOVED_BY",
+    "NORMALISER",
+    "UNCOUNTED",
+    "claims",
+    "discover",
+    "folder_of",
+]
 
 NORMALISER: Final = 1
 META_NAME: Final = "meta.json"
+MOVED_BY: Final = editors.MOVED_BY
 
 MAIN: Final = "main"
 TITLE: Final = "title"
@@ -58,7 +69,7 @@ _LONGEST: Final = 1024 * 1024 * 1024
 
 def roots(env: Mapping[str, str], extra: Sequence[str]) -> list[Root]:
     """The `User` folder of every edition, and what the settings add."""
-    wanted = [*user_folders(env), *((entry, "settings") for entry in extra)]
+    wanted = [*editors.user_folders(env), *((entry, "settings") for entry in extra)]
     wanted += [(os.path.join(entry, "User"), "settings") for entry in extra]
     return existing_roots(HOST, wanted, _holds)
 

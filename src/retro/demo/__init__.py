@@ -18,11 +18,8 @@ from retro.finding import Known, discover
 EXAMPLE = "3b6f0c1e"
 """The demo session that is shown in full: a failing test, fixed and committed."""
 
-_MOVES = (
-    *("RETRO_", "XDG_", "WSL_", "CLAUDE_", "CODEX_", "COPILOT_", "CURSOR_", "DSH_", "FACTORY_", "GEMINI_", "GROK_"),
-    *("CLINE_", "KIMI_", "NVIM_", "OPENCLAW_", "OPENCODE_", "PI_", "QWEN_", "VSCODE_"),
-)
-"""How the variables begin that move a host's files or our own away from the home folder."""
+_OURS = ("RETRO_", "XDG_", "WSL_")
+"""How variables begin that move our own files, or anybody's, away from the home folder."""
 
 
 def run(env: Mapping[str, str] = os.environ) -> int:
@@ -57,7 +54,10 @@ def install_sessions(data_root: Path) -> None:
 
 def isolated_environment(home: Path, env: Mapping[str, str] = os.environ) -> dict[str, str]:
     """The environment `env` with every folder that retro or a host would use moved below `home`."""
-    kept = {name: value for name, value in env.items() if not name.upper().startswith(_MOVES)}
+    moves = {name for agent in agents.all_agents() for name in agent.MOVED_BY}
+    kept = {
+        name: value for name, value in env.items() if name.upper() not in moves and not name.upper().startswith(_OURS)
+    }
     # Packages that were installed with `pip install --user` lie below the true home.
     kept.setdefault("PYTHONUSERBASE", site.getuserbase())
     return kept | {
@@ -69,8 +69,6 @@ def isolated_environment(home: Path, env: Mapping[str, str] = os.environ) -> dic
         "XDG_DATA_HOME": str(home / ".local" / "share"),
         "XDG_STATE_HOME": str(home / ".local" / "state"),
         "XDG_CACHE_HOME": str(home / ".cache"),
-        "CLAUDE_CONFIG_DIR": str(home / ".claude"),
-        "CODEX_HOME": str(home / ".codex"),
     }
 
 
