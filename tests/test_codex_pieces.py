@@ -50,7 +50,28 @@ NUMBERED: Final = [
     completed("AgentMessage", 6, content=[{"type": "Text", "text": "it ran"}]),
     said("assistant", "it ran", 7),
 ]
-MADE: Final = {f"rollout-2026-11-18T19-36-03-{THREAD}.jsonl": lines(*NUMBERED)}
+# A command that goes on in the background: its call has a first answer, and its end is told by the host alone.
+RUNNING: Final = [
+    meta(0),
+    said("user", "run it", 1),
+    item("function_call", 2, name="exec_command", arguments='{"cmd":"sleep 5; echo slept"}', call_id="c1"),
+    item("function_call_output", 3, call_id="c1", output="Process running with session ID 7\nOutput:\n"),
+    item("function_call", 4, name="write_stdin", arguments='{"session_id":7}', call_id="c2"),
+    completed(
+        "CommandExecution",
+        5,
+        id="c1",
+        command=["bash", "-lc", "sleep 5; echo slept"],
+        aggregated_output="slept\n",
+        exit_code=0,
+    ),
+    item("function_call_output", 6, call_id="c2", output="Process exited with code 0\nOutput:\nslept\n"),
+    said("assistant", "it slept", 7),
+]
+MADE: Final = {
+    f"rollout-2026-11-18T19-36-03-{THREAD}.jsonl": lines(*NUMBERED),
+    f"rollout-2026-11-18T19-36-05-{THREAD}.jsonl": lines(*RUNNING),
+}
 REAL: Final = {
     path.name: path.read_bytes()
     for path in HOST_FILES
@@ -109,10 +130,12 @@ def check(name: str, parts: list[bytes], order: list[int], *, again: bool, toget
         assert captured(place / "cut", place / "cut home", *arrivals) == whole
 
 
-def test_a_cut_at_every_line_of_a_session_in_todays_form() -> None:
-    (name, data), *_ = MADE.items()
-    for cut in range(1, len(NUMBERED)):
-        parts = pieces(data, [cut / len(NUMBERED) + 0.001], 0)
+@pytest.mark.parametrize("name", sorted(MADE))
+def test_a_cut_at_every_line_of_a_session_in_todays_form(name: str) -> None:
+    data = MADE[name]
+    length = data.count(b"\n")
+    for cut in range(1, length):
+        parts = pieces(data, [cut / length + 0.001], 0)
         for order in permutations(range(len(parts))):
             check(name, parts, list(order), again=False, together=False)
 

@@ -87,6 +87,7 @@ def _executed(session: Session, told: Happening, channel: int) -> None:
     call.exit_code, call.duration_ms = told.exit_code, duration_of(told.duration)
     call.failed = _status(told) in _FAILED
     if not awaited:
+        session.out.go_to_second()
         session.result(told.key, output, exit_code=told.exit_code, rejected=_status(told) == "declined")
 
 

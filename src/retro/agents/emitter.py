@@ -78,6 +78,10 @@ class Emitter:
         self.identity = identity
         self.recent = self.progress.embedded if embedded else self.progress.recent
 
+    def go_to_second(self) -> None:
+        """What follows is the record's second event, also where its first one is told elsewhere: ids stay the same."""
+        self.emitted = max(self.emitted, 1)
+
     def where(self, cwd: str | None, branch: str | None) -> dict[str, str]:
         """Folder and branch, where they differ from what the last event that had any said."""
         said = {}

@@ -106,7 +106,8 @@ def _told_once(lists: list[list[Event]]) -> list[list[Event]]:
                 tellings.setdefault(key, []).append(_Telling(place, at, event.event_id, channel, event.timestamp))
             elif event.call_id and event.event_type in ACTIONS and event.timestamp:
                 key = "", "", event.call_id
-                tellings.setdefault(key, []).append(_Telling(place, at, event.event_id, event.event_id, ""))
+                told = _Telling(0, at, event.event_id, event.event_id, event.timestamp, one_call=True)
+                tellings.setdefault(key, []).append(told)
             elif event.event_type is EventType.COMPACTION and event.timestamp:  # its summary, and then its record
                 key = event.event_type.value, "", ""
                 told = _Telling(place, at, event.event_id, event.event_id, event.timestamp)
@@ -135,11 +136,15 @@ def _second_halves(same: list[_Telling], named: list[set[str]]) -> set[tuple[int
 
 
 def _their_results(lists: list[list[Event]], gone: set[tuple[int, str]]) -> Iterator[tuple[int, str]]:
-    """Results that came with such a call in one record, where they are told by another record as well."""
+    """Results that came with such a call in one record, where they are told by another record as well.
+
+    That a call goes on in the background is not yet its result.
+    """
     told: dict[str, set[str]] = {}
     for events in lists:
         for event in events:
-            if event.event_type is EventType.TOOL_RESULT and event.call_id:
+            ended = event.event_type is EventType.TOOL_RESULT and not (event.payload or {}).get("background")
+            if ended and event.call_id:
                 told.setdefault(event.call_id, set()).add(_record(event.event_id))
     calls = {(at, _record(name)) for at, name in gone}
     for at, events in enumerate(lists):
@@ -172,13 +177,15 @@ class _Telling(NamedTuple):
     name: str
     channel: str
     time: str
+    one_call: bool = False
+    """The host has named the call, so that it is the same one however far apart the tellings are."""
 
     def repeats(self, other: _Telling, named: list[set[str]]) -> bool:
         """Whether it is the second half of a pair whose first half is in another source."""
         apart = self.at != other.at and self.channel != other.channel and self.place <= other.place
         if not apart or self.name in named[other.at] or other.name in named[self.at]:
             return False
-        if not self.time or not other.time:
+        if self.one_call:
             return True
         between = datetime.fromisoformat(self.time[:-1]) - datetime.fromisoformat(other.time[:-1])
         return abs(between.total_seconds()) <= PAIR_SECONDS
