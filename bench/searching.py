@@ -59,8 +59,10 @@ def main() -> int:
         began = time.perf_counter()
         with writer:
             passages.begin(writer)
+            intake = passages.Intake(writer)
             for number in range(args.turns):
-                _put(writer, text, number)
+                _put(intake, text, number)
+            intake.settle()
             passages.settle(writer)
         print(
             f"{args.turns:,} turns in {time.perf_counter() - began:.0f} s, {os.path.getsize(places.index) / 1e6:.0f} MB"
@@ -72,15 +74,15 @@ def main() -> int:
     return 0
 
 
-def _put(writer: apsw.Connection, text: Text, number: int) -> None:
+def _put(intake: passages.Intake, text: Text, number: int) -> None:
     session, turn = number // OF_SESSION + 1, number % OF_SESSION + 1
     if turn == 1:
         query = "INSERT INTO session (id, host, session_id, captured) VALUES (?, 'claude', ?, '')"
-        writer.execute(query, (session, f"s{session}"))
+        intake.connection.execute(query, (session, f"s{session}"))
     pieces = [Piece(f"e{number}", column, text.some(count)) for column, count in LENGTHS]
     told = columns(pieces, [])
     passage = Passage("x", turn, turn, packed(pieces), told, f"2026-01-01T00:00:{number % 60:02}Z")
-    passages.put(writer, session, passage, SCOPE)
+    intake.put(session, passage, SCOPE)
 
 
 def _ask(places: Places, text: Text) -> None:
@@ -107,11 +109,12 @@ def _ask(places: Places, text: Text) -> None:
 
 def _grow(writer: apsw.Connection, text: Text, turns: int, appends: int) -> None:
     passages.begin(writer)
-    spent = []
+    intake, spent = passages.Intake(writer), []
     for number in range(turns, turns + appends):
         began = time.perf_counter()
         with writer:
-            _put(writer, text, number)
+            _put(intake, text, number)
+            intake.settle()
         spent.append((time.perf_counter() - began) * 1000)
     spent.sort()
     print(f"{appends:,} appends: median {spent[appends // 2]:.2f} ms, longest {spent[-1]:.1f} ms   ≤ 50 ms")

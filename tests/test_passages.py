@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
 from retro.event import Actor, Event, EventType, Origin
+from retro.index import passages
+from retro.index.database import open_writer
+from retro.index.passages import Scope
 from retro.passages import CUT, HEAD, SIZE, TAIL, Passage, Passages, Piece, cut_whole, packed, unpacked
 from retro.terms import ANSWER, COMMAND, ERROR, NAMES, OUTPUT, PROMPT
 from retro.turns import FoldState
@@ -125,3 +130,33 @@ def test_what_is_packed_comes_back(given_pieces: list[tuple[str, int, str]]) -> 
 def test_a_passage_survives_the_way_between_processes() -> None:
     (passage,) = cut_whole([event("a", 0, text="done")])
     assert msgspec.msgpack.decode(msgspec.msgpack.encode(passage), type=Passage) == passage
+
+
+def test_the_words_of_many_passages_make_one_segment(tmp_path: Path) -> None:
+    index = open_writer(str(tmp_path / "index.sqlite"))
+    scope = Scope("claude", None, None, None)
+    with index:
+        passages.begin(index)
+        intake = passages.Intake(index)
+        for number in range(1, 30):
+            query = "INSERT INTO session (id, host, session_id, captured) VALUES (?, 'claude', ?, '') RETURNING id"
+            index.execute(query, (number, str(number))).fetchall()
+            (passage,) = cut_whole([event("e", 0, text=f"word{number}", actor=Actor.ASSISTANT)])
+            intake.put(number, passage, scope)
+        intake.settle()
+    assert index.execute("SELECT count(DISTINCT segid) FROM passage_text_idx").get == 1
+    assert index.execute("SELECT group_concat(rowid) FROM passage_text WHERE passage_text MATCH 'word7'").get == "7"
+    index.close()
+
+
+def test_a_passage_goes_with_its_words_even_before_they_are_in(tmp_path: Path) -> None:
+    index = open_writer(str(tmp_path / "index.sqlite"))
+    with index:
+        intake = passages.Intake(index)
+        index.execute("INSERT INTO session (id, host, session_id, captured) VALUES (1, 'claude', 's', '')")
+        (passage,) = cut_whole([event("e", 0, text="missing", actor=Actor.ASSISTANT)])
+        intake.put(1, passage, Scope("claude", None, None, None))
+        intake.take_out("DELETE FROM passage WHERE id = ?", [(1,)])
+        intake.settle()
+    assert not index.execute("SELECT rowid FROM passage_text WHERE passage_text MATCH 'missing'").fetchall()
+    index.close()

@@ -67,7 +67,9 @@ class Library:
         """Whether each stands for a session, and not for a turn of one."""
         with self._connection:
             passages.begin(self._connection)
-            self._fill(given)
+            intake = passages.Intake(self._connection)
+            self._fill(given, intake)
+            intake.settle()
             passages.settle(self._connection)
         self._meaning: Meaning | None = None
         if choice is not None:
@@ -127,7 +129,7 @@ class Library:
             left += len(kept)
         return left
 
-    def _fill(self, documents: list[Document]) -> None:
+    def _fill(self, documents: list[Document], intake: passages.Intake) -> None:
         session, turn, before = 0, 0, None
         for document in documents:
             conversation = _last_number.sub("", document.id)
@@ -139,18 +141,19 @@ class Library:
                 )
             turn += 1
             self._ids[session, None if self.by_session else turn] = document.id
-            self._put(session, turn, document)
+            _put(intake, session, turn, document)
 
-    def _put(self, session: int, turn: int, document: Document) -> None:
-        """Index one, cut into passages as a session's events are; who speaks stands where a title does."""
-        moment = _moment(document.ts)
-        event = _event(document.text, turn, moment.isoformat() if moment else None)
-        said = _speaker(document.text)
-        when = f"{moment:%A} {moment.day} {moment:%B %Y}" if moment else str(document.ts or "")
-        for passage in cut_whole([event]):
-            passage.number += turn * MOST_PASSAGES
-            passage.columns[NAMES - PROMPT] += f" {when}"
-            passages.put(self._connection, session, passage, SCOPE, spread(said[1]) if said else "")
+
+def _put(intake: passages.Intake, session: int, turn: int, document: Document) -> None:
+    """Index one, cut into passages as a session's events are; who speaks stands where a title does."""
+    moment = _moment(document.ts)
+    event = _event(document.text, turn, moment.isoformat() if moment else None)
+    said = _speaker(document.text)
+    when = f"{moment:%A} {moment.day} {moment:%B %Y}" if moment else str(document.ts or "")
+    for passage in cut_whole([event]):
+        passage.number += turn * MOST_PASSAGES
+        passage.columns[NAMES - PROMPT] += f" {when}"
+        intake.put(session, passage, SCOPE, spread(said[1]) if said else "")
 
 
 def _event(text: str, turn: int, timestamp: str | None) -> Event:

@@ -90,7 +90,9 @@ def recall(connection: apsw.Connection, digest: Digest, versions: tuple[int, int
         f"INSERT OR IGNORE INTO turn (session, {TURN_COLUMNS}) VALUES (?, {_MARKS})",  # noqa: S608 - our own columns
         [(number, *turn_row(_turn(digest, line))) for line in digest.turns],
     )
-    passages.tell_session(connection, number)
+    intake = passages.Intake(connection)
+    passages.tell_sessions(intake, [number])
+    intake.settle()
     if digest.first_prompt:
         relate_forks(connection, digest.host, digest.first_prompt)
 

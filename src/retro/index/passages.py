@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 import apsw
@@ -26,10 +26,14 @@ GROWING: Final = {"hashsize": HASH_BYTES, "automerge": 8, "crisismerge": 16}
 PROMPTS: Final = 10
 PROMPT: Final = 300
 
+AT_ONCE: Final = 4 * 1024 * 1024
+"""Characters whose words go in together at the latest."""
+
 _PUT: Final = (
-    "INSERT INTO passage (session, source, number, turn, open, errors, started, model, branch, tools, files)"
-    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id"
+    "INSERT INTO passage (id, session, source, number, turn, open, errors, started, model, branch, tools, files)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
+_PUT_BODY: Final = "INSERT INTO passage_body (id, body) VALUES (?, ?)"
 _PUT_TEXT: Final = f"INSERT INTO passage_text (rowid, {', '.join(terms.COLUMNS)}) VALUES ({', '.join('?' * 9)})"  # noqa: S608
 
 
@@ -40,6 +44,46 @@ class Scope(NamedTuple):
     project: str | None
     repository: str | None
     clone: int | None
+
+
+class Intake:
+    """Puts passages in: rows at once, words together at `settle`.
+
+    Many a statement has SQLite write out the words that it holds in memory, as a segment to be merged with others later.
+    """
+
+    def __init__(self, connection: apsw.Connection) -> None:
+        self.connection = connection
+        self._next = 0
+        self._words: list[tuple[object, ...]] = []
+        self._size = 0
+
+    def put(self, number: int, passage: Passage, scope: Scope, title: str = "") -> None:
+        """Put one in, into the transaction that is open."""
+        if not self._next:
+            self._next = next(rows(self.connection, "SELECT coalesce(max(id), 0) + 1 FROM passage"))[0]
+        row_id, self._next = self._next, self._next + 1
+        self.connection.execute(_PUT, (row_id, number, passage.source, passage.number, *_values(passage)))
+        self.connection.execute(_PUT_BODY, (row_id, passage.body))
+        self._words.append((row_id, title, *passage.columns, " ".join(_marks(passage, scope))))
+        self._size += sum(map(len, passage.columns))
+        if self._size >= AT_ONCE:
+            self._put_words()
+
+    def take_out(self, query: str, values: Sequence[tuple[object, ...]]) -> None:
+        """Delete passages, with words and all."""
+        self._put_words()  # those of the ones that go must be there
+        self.connection.executemany(query, values)
+
+    def settle(self) -> None:
+        """Put in what words are left: before the transaction ends, and before anybody searches."""
+        self._put_words()
+        self._next = 0
+
+    def _put_words(self) -> None:
+        if self._words:
+            self.connection.executemany(_PUT_TEXT, self._words)
+            self._words, self._size = [], 0
 
 
 def last_passages(connection: apsw.Connection, number: int) -> dict[str, Passage]:
@@ -88,25 +132,23 @@ def _configure(connection: apsw.Connection, wanted: dict[str, int]) -> None:
             connection.execute("INSERT INTO passage_text (passage_text, rank) VALUES (?, ?)", (name, value))
 
 
-def write(connection: apsw.Connection, number: int, part: Part, before: Scope | None) -> None:
+def write(intake: Intake, number: int, part: Part, before: Scope | None) -> None:
     """Put the passages of a part in; those that were there and are the same stay as they are."""
     query = "SELECT host, project, repository, clone FROM session WHERE id = ?"
-    scope = Scope(*next(rows(connection, query, (number,))))
+    scope = Scope(*next(rows(intake.connection, query, (number,))))
     if before is not None and before != scope:
-        _mark_again(connection, number, scope)
+        _mark_again(intake, number, scope)
     given = part.passages
     if part.replaces_turns:
-        given = _changed(connection, number, given)
+        given = _changed(intake, number, given)
+    elif before is not None and given:
+        query = "DELETE FROM passage WHERE session = ? AND source = ? AND number = ?"
+        intake.take_out(query, [(number, passage.source, passage.number) for passage in given])
     for passage in given:
-        if not part.replaces_turns and before is not None:  # each such statement has SQLite write out a segment
-            connection.execute(
-                "DELETE FROM passage WHERE session = ? AND source = ? AND number = ?",
-                (number, passage.source, passage.number),
-            )
-        put(connection, number, passage, scope)
+        intake.put(number, passage, scope)
 
 
-def _changed(connection: apsw.Connection, number: int, given: list[Passage]) -> list[Passage]:
+def _changed(intake: Intake, number: int, given: list[Passage]) -> list[Passage]:
     """Of all passages of a session those that are not in the index; what else is in it goes."""
     wanted = {(passage.source, passage.number): passage for passage in given}
     query = (
@@ -114,21 +156,15 @@ def _changed(connection: apsw.Connection, number: int, given: list[Passage]) -> 
         " FROM passage JOIN passage_body USING (id) WHERE session = ? AND source <> 'session'"
     )
     gone = []
-    for row_id, source, count, body, *values in rows(connection, query, (number,)):
+    for row_id, source, count, body, *values in rows(intake.connection, query, (number,)):
         passage = wanted.get((source, count))
         if passage is not None and passage.body == body and _values(passage) == tuple(values):
             del wanted[source, count]
         else:
             gone.append((row_id,))
-    connection.executemany("DELETE FROM passage WHERE id = ?", gone)
+    if gone:
+        intake.take_out("DELETE FROM passage WHERE id = ?", gone)
     return list(wanted.values())
-
-
-def put(connection: apsw.Connection, number: int, passage: Passage, scope: Scope, title: str = "") -> None:
-    """Put one in."""
-    ((row_id,),) = connection.execute(_PUT, (number, passage.source, passage.number, *_values(passage)))
-    connection.execute("INSERT INTO passage_body (id, body) VALUES (?, ?)", (row_id, passage.body))
-    connection.execute(_PUT_TEXT, (row_id, title, *passage.columns, " ".join(_marks(passage, scope))))
 
 
 def _values(passage: Passage) -> tuple[object, ...]:
@@ -156,58 +192,66 @@ def _marks(passage: Passage, scope: Scope) -> Iterator[str]:
         yield terms.mark(terms.FAILED, "")
 
 
-def _mark_again(connection: apsw.Connection, number: int, scope: Scope) -> None:
+def _mark_again(intake: Intake, number: int, scope: Scope) -> None:
     """A session turned out to belong elsewhere: its passages are found there from now on."""
     query = (
         "SELECT id, source, number, turn, body, started, errors, tools, files, model, branch, open"
         " FROM passage JOIN passage_body USING (id) WHERE session = ? AND source <> 'session'"
     )
-    for row_id, source, count, turn, body, started, errors, tools, files, *rest in list(
-        rows(connection, query, (number,))
-    ):
+    found = list(rows(intake.connection, query, (number,)))
+    intake.take_out("DELETE FROM passage WHERE id = ?", [(row_id,) for row_id, *_ in found])
+    for _, source, count, turn, body, started, errors, tools, files, *rest in found:
         named = _lines(files)
-        found = (source, count, turn, body, columns(unpacked(body), named), started, bool(errors), _lines(tools), named)
-        connection.execute("DELETE FROM passage WHERE id = ?", (row_id,))
-        put(connection, number, Passage(*found, rest[0], rest[1], bool(rest[2])), scope)
-    connection.execute("INSERT OR IGNORE INTO retitled (session) VALUES (?)", (number,))
+        told = columns(unpacked(body), named)
+        values = (source, count, turn, body, told, started, bool(errors), _lines(tools), named)
+        intake.put(number, Passage(*values, rest[0], rest[1], bool(rest[2])), scope)
+    intake.connection.execute("INSERT OR IGNORE INTO retitled (session) VALUES (?)", (number,))
 
 
 # --- what tells a whole session --------------------------------------------------------------------------------------
 
 
-def write_titles(connection: apsw.Connection) -> None:
+def write_titles(intake: Intake) -> None:
     """Index the titles that are new or have changed."""
-    changed = [number for (number,) in rows(connection, "SELECT session FROM retitled")]
-    for number in changed:
-        tell_session(connection, number)
+    changed = [number for (number,) in rows(intake.connection, "SELECT session FROM retitled")]
+    tell_sessions(intake, changed)
     if changed:
-        connection.execute("DELETE FROM retitled")
+        intake.connection.execute("DELETE FROM retitled")
 
 
-def tell_session(connection: apsw.Connection, number: int) -> None:
-    """Index what a session is about: its title, and, where its events were given up, how its prompts begin."""
+def tell_sessions(intake: Intake, numbers: list[int]) -> None:
+    """Index what sessions are about: their titles, and, where events were given up, how the prompts begin."""
+    query = "SELECT id FROM passage WHERE session = ? AND source = ?"
+    told = [row for number in numbers for row in rows(intake.connection, query, (number, SESSION))]
+    if told:
+        intake.take_out("DELETE FROM passage WHERE id = ?", told)
+    for number in numbers:
+        _tell(intake, number)
+
+
+def _tell(intake: Intake, number: int) -> None:
     query = "SELECT title, events_evicted, host, project, repository, clone FROM session WHERE id = ?"
-    title, evicted, *scope = next(rows(connection, query, (number,)))
-    connection.execute("DELETE FROM passage WHERE session = ? AND source = ?", (number, SESSION))
+    title, evicted, *scope = next(rows(intake.connection, query, (number,)))
     texts = [Piece("", terms.PROMPT, title)] if title else []
     if evicted:
         query = "SELECT event_id, substr(prompt, 1, ?) FROM turn WHERE session = ? ORDER BY turn LIMIT ?"
-        found = rows(connection, query, (PROMPT, number, PROMPTS))
+        found = rows(intake.connection, query, (PROMPT, number, PROMPTS))
         texts += [Piece(event_id, terms.PROMPT, prompt) for event_id, prompt in found]
     if not texts:
         return
     told = columns(texts[1:] if title else texts, [])
     shown = terms.spread(title) if title else ""
-    passage = Passage(SESSION, 0, 0, packed(texts), told)
-    put(connection, number, passage, Scope(*scope), shown)
+    intake.put(number, Passage(SESSION, 0, 0, packed(texts), told), Scope(*scope), shown)
 
 
 def give_up(connection: apsw.Connection, host: str, session_id: str) -> None:
     """Take a session's passages out, because its events were given up; what tells the whole session stays."""
     query = "SELECT id FROM session WHERE host = ? AND session_id = ?"
+    intake = Intake(connection)
     for (number,) in list(rows(connection, query, (host, session_id))):
-        connection.execute("DELETE FROM passage WHERE session = ? AND source <> ?", (number, SESSION))
-        tell_session(connection, number)
+        intake.take_out("DELETE FROM passage WHERE session = ? AND source <> ?", [(number, SESSION)])
+        tell_sessions(intake, [number])
+    intake.settle()
 
 
 def _lines(text: str) -> list[str]:

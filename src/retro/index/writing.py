@@ -111,6 +111,7 @@ class Writer:
         self._place = place
         self._versions = versions
         self._titles = Titles(connection)
+        self._passages = passages.Intake(connection)
         self._written: set[tuple[str, str]] = set()
         self._first_load = passages.begin(connection)
 
@@ -126,9 +127,10 @@ class Writer:
     def settle(self) -> None:
         """Write what follows from the parts together."""
         if self._connection.in_transaction:
-            passages.write_titles(self._connection)
+            passages.write_titles(self._passages)
             self._ledger.settle()
             self._read_ledger(self._written)
+            self._passages.settle()
             self._written.clear()
 
     def commit(self) -> None:
@@ -160,7 +162,7 @@ class Writer:
         self._readings.put(number, (part.host, part.session_id), part.readings)
         owner, place = self._refresh(number, part, new, before)
         landmarks.write(self._connection, number, part, place)
-        passages.write(self._connection, number, part, scope)
+        passages.write(self._passages, number, part, scope)
         self._ledger.add(owner, part.usage, replaces=part.replaces_usage)
         self._titles.add(part, number)
 
@@ -286,7 +288,9 @@ def _finish(connection: apsw.Connection, titles: Titles, readings: Readings) -> 
     with connection:
         titles.finish()
         readings.finish()
-        passages.write_titles(connection)
+        intake = passages.Intake(connection)
+        passages.write_titles(intake)
+        intake.settle()
         connection.execute("DELETE FROM setting WHERE name = ?", (UNFINISHED,))
 
 
