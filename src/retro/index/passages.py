@@ -49,7 +49,7 @@ class Scope(NamedTuple):
 class Intake:
     """Puts passages in: rows at once, words together at `settle`.
 
-    Many a statement has SQLite write out the words that it holds in memory, as a segment to be merged with others later.
+    Many a statement has SQLite write out the words that it holds in memory, as a segment that is to be merged later.
     """
 
     def __init__(self, connection: apsw.Connection) -> None:
