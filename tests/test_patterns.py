@@ -15,10 +15,11 @@ from cli_support import Retro
 from mining_support import events_of, kept, session_id, told
 from retro.commands import Kind
 from retro.lines import append_line, read_lines
-from retro.mining.trace import FAILED, OK, Step, Trace
+from retro.mining.trace import FAILED, OK, UNKNOWN, Prompt, Step, Trace
 from retro.patterns import detect, store
 from retro.patterns.pattern import Pattern
 from retro.places import Places
+from retro.problems import kind, problem, signature
 
 MISSING = ("python -m pytest tests/test_tide.py", "/usr/bin/python: No module named pytest", 1)
 RUNNER = ("bin/test tests/test_tide.py", "3 passed", 0)
@@ -83,6 +84,116 @@ def test_signatures_that_are_nearly_equal_are_one() -> None:
     words = [long, long, long, *[f"{long}s"] * 3]
     (one,) = problems(trace(f"s{at}", failing(text)) for at, text in enumerate(words))
     assert one.sessions == 6
+
+
+def test_a_problem_is_told_as_exactly_as_it_is_resolved() -> None:
+    """Each program alone met it too rarely; what nothing resolved by itself is told with what resolved its kind."""
+    steps = [
+        ("pytest", "KeyError: 'moon'"),
+        ("tox", "KeyError: 'moon'"),
+        ("nox", "KeyError: 'sun'"),
+    ]
+    traces = [
+        trace(name, Step("e1", Kind.TEST, program, FAILED, command=program, problem=line, signature=line), passing())
+        for at, (program, line) in enumerate(steps)
+        for name in (f"s{at}",)
+    ]
+    (one,) = problems(traces)
+    assert (one.program, one.programs, one.signature) == ("", ["nox", "pytest", "tox"], "KeyError: <name>")
+
+
+def test_an_assertion_that_failed_is_a_pattern_only_with_what_resolved_it() -> None:
+    traces = [trace(f"s{at}", failing("AssertionError"), passing()) for at in range(3)]
+    (one,) = problems(traces)
+    assert one.resolution is not None
+    assert problems(trace(f"s{at}", failing("AssertionError")) for at in range(3)) == []
+
+
+def test_what_works_less_often_than_other_tries_is_no_resolution() -> None:
+    bad = Step("e2", Kind.TEST, "nox", FAILED, command="nox", problem="KeyError: 'moon'", signature="KeyError: 'moon'")
+    good = Step("e3", Kind.TEST, "nox", OK, command="nox")
+    weak = [trace(f"w{at}", failing("KeyError: 'moon'"), bad) for at in range(6)]
+    weak += [trace(f"v{at}", failing("KeyError: 'moon'"), good) for at in range(2)]
+    strong = [trace(f"s{at}", failing("KeyError: 'moon'"), passing()) for at in range(8)]
+    resolved = {one.program: one.resolution for one in problems([*weak, *strong])}["pytest"]
+    assert resolved is not None
+    assert (resolved.program, resolved.worked, resolved.tried) == ("tox", 8, 8)
+
+
+REFUSAL = (
+    "Please always give exactly one call in a message, found {} calls.\n\nWrite it as shown in the example, please."
+)
+
+
+def refused(name: str, calls: int, *more: Step, text: str = REFUSAL) -> Trace:
+    """A session in which a call has no result, as what came instead stands among the prompts."""
+    done = Step("e0", Kind.EDIT, "sed -i", OK, command="sed -i s/a/b/ x.py", result_id="r0", edits=["x.py"])
+    lost = Step("e1", Kind.EDIT, "sed -i", UNKNOWN, command="sed -i s/b/c/ x.py", edits=["x.py"])
+    steps, said = [done, done, lost, *more], Prompt("p1", text.format(calls), 3)
+    return Trace("claude", name, "/one", "2026-03-01", steps, [Prompt("p0", "mend it", 0), said])
+
+
+def test_what_a_harness_says_instead_of_running_a_call_is_a_problem_and_no_correction() -> None:
+    again = Step("e2", Kind.EDIT, "sed -i", OK, command="sed -i s/b/c/ x.py", result_id="r2", edits=["x.py"])
+    (one,) = found([refused(f"s{at}", at, again) for at in (2, 3, 4)])
+    assert (one.kind, one.signature) == (
+        "problem",
+        "Please always give exactly one call in a message, found <number> calls",
+    )
+    assert one.resolution is not None
+    assert (one.resolution.how, one.resolution.worked, one.resolution.tried) == ("sent_again", 3, 3)
+    assert ("p1", "Please always give exactly one call in a message, found 4 calls.") in [
+        (ref.event_id, ref.quote) for ref in one.evidence
+    ]
+
+
+def test_what_people_say_stays_a_correction() -> None:
+    """Short words recur in many sessions; long ones that differ are no machine's; and a call that was answered ran."""
+    said = "Always use the tide table of this repository and never the one that the harbour prints on paper, {}."
+    differ = [
+        refused(f"d{at}", at, text=said.replace("{}", word)) for at, word in enumerate(("please", "now", "thanks"))
+    ]
+    assert [one.kind for one in found(differ, 1)] == ["correction"] * 3
+    answered = []
+    for at in range(3):
+        one = refused(f"a{at}", at, text=said)
+        one.steps[2].outcome, one.steps[2].result_id = OK, "r1"
+        answered.append(one)
+    assert [one.kind for one in found(answered)] == ["correction"]
+    short = [refused(f"s{at}", at, text="Always use tides, never tables.") for at in range(3)]
+    assert [one.kind for one in found(short)] == ["correction"]
+
+
+@pytest.mark.parametrize(
+    ("line", "as_kind"),
+    [
+        ("rm: cannot remove 'a.py': No such file or directory", "No such file or directory"),
+        ("ERROR: file or directory not found: tests/a.py", "No such file or directory"),
+        ("FAILED tests/test_a.py::test_b - assert 3 == 2", "AssertionError"),
+        ("FAILED tests/test_a.py::test_b[x-y] - AssertionError: no tide", "AssertionError"),
+        ("sea.testing.Failed: DID NOT RAISE", "Failed: DID NOT RAISE"),
+        ("bash: line 3: tide: command not found", "command not found"),
+        ("E   KeyError: 'moon'", "KeyError"),
+    ],
+)
+def test_the_kind_of_a_problem_is_what_tools_say_of_one_thing(line: str, as_kind: str) -> None:
+    assert kind(signature(line)) == as_kind
+
+
+@pytest.mark.parametrize(
+    ("output", "says"),
+    [
+        (
+            '  File "/x/sums.py", line 9, in test_sum\n    warnings.warn("old")\nDeprecationWarning: the old way\n\n'
+            " tests finished: 47 passed, 7 exceptions, in 31.61 seconds =\nDO *NOT* COMMIT!",
+            "DeprecationWarning: the old way",
+        ),
+        ("Traceback (most recent call last):\nKeyError: 'moon'\nUserWarning: printed", "KeyError: 'moon'"),
+        ("Exit code 2\nSphinx error:\nBuilder name HTML not registered", "Builder name HTML not registered"),
+    ],
+)
+def test_the_line_that_says_why(output: str, says: str) -> None:
+    assert problem(output) == says
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,8 @@ _FRAME: Final = re.compile(
 _COLOURS: Final = re.compile(r"\x1b\[[0-9;:]*m")
 _EXCEPTION: Final = re.compile(
     r"(?:E {1,20})?(?:Uncaught |\[?[Ee]rror: )?(?:[A-Za-z_][\w.$]*\.)?"
-    r"[A-Z]\w*(?:Error|Exception|Failure|Interrupt|Invalid|Exit|Undefined|Mismatch|Failed)(?: \[\w+\])?(?:: .*)?$"
+    r"([A-Z]\w*(?:Error|Exception|Failure|Interrupt|Invalid|Exit|Undefined|Mismatch|Failed|Warning)"
+    r"|(?<=[.])Failed|(?<=^E   )Failed)(?: \[\w+\])?(?:: .*)?$"
 )
 # A line that says by its form what went wrong, the most telling kinds first.
 _TELLING: Final = tuple(
@@ -47,6 +48,8 @@ _TELLING: Final = tuple(
         r"(?:FAILED|FAIL|ERROR)(?::| ) ?\S+.*",
     )
 )
+# What went wrong stands below it.
+_HEADING: Final = re.compile(r"(?:[\w.-]+ )?(?:[Ee]rror|ERROR|[Ee]xception):$")
 _WORDS: Final = re.compile(
     r"error|exception|fail|not found|no such|no module|cannot|can't|fatal|denied|invalid|unknown|unrecognized|refused"
     r"|undefined|unexpected|missing|usage:|not allowed|timed? ?out|aborted|killed|traceback",
@@ -85,6 +88,9 @@ def _most_telling(lines: list[str]) -> str | None:
         for at, line in enumerate(bare):
             if pattern.match(line):
                 return lines[at]
+    for at, line in enumerate(bare[:-1]):
+        if _HEADING.match(line):
+            return lines[at + 1]
     return next((lines[at] for at in range(len(bare) - 1, -1, -1) if _WORDS.search(bare[at])), None)
 
 
@@ -118,7 +124,9 @@ def _bare(line: str) -> str:
 
 def _exceptions(lines: list[str]) -> Iterator[int]:
     """Where exceptions are named: of a test run the first, of a traceback the last, which is the one that came out."""
-    found = [at for at, line in enumerate(lines) if _EXCEPTION.match(line)]
+    named = [(at, one[1]) for at, line in enumerate(lines) if (one := _EXCEPTION.match(line))]
+    # A warning that was raised as an exception stands like one; one that was only printed may stand behind it.
+    found = [at for at, name in named if not name.endswith("Warning")] or [at for at, _ in named]
     if found:
         yield found[0] if lines[found[0]].startswith("E ") else found[-1]
 
@@ -147,17 +155,42 @@ def signature(line: str) -> str:
     return _SPACES.sub(" ", text).strip()
 
 
+# How a runner's summary names the test before it says what went wrong in it.
+_TEST: Final = re.compile(r"FAILED (?:<path>|<file>)::\S+(?: .{0,80})? - (?=\S)")
+
+
+_MODULE: Final = re.compile(r"(?:[a-z_][\w$]*\.)+(?=[A-Z]\w*(?::|$))")
+
+
 @lru_cache(maxsize=4096)
 def family(of: str) -> str:
-    """A signature without the names that are quoted in it: what errors of one kind share."""
-    return _QUOTED.sub("<name>", of)
+    """A signature without quoted names, its test's name and its exception's module: what errors of one kind share."""
+    return _QUOTED.sub("<name>", _MODULE.sub("", _TEST.sub("", of), count=1))
 
 
-_CLASS: Final = re.compile(r"(?:[\w$]+\.)*([A-Z]\w*(?:Error|Exception|Interrupt|Exit|Failure|Failed))(?=:|$| \[)")
+_CLASS: Final = re.compile(
+    r"(?:[\w$]+\.)*([A-Z]\w*(?:Error|Exception|Interrupt|Exit|Failure|Failed|Warning))(?=:|$| \[)"
+)
+# What tools say in their own words about one and the same thing.
+_SAME: Final = (
+    (re.compile(r"No module named\b|ModuleNotFoundError\b", re.IGNORECASE), "No module named <name>"),
+    (re.compile(r"command not found|not recognized as an internal or external command"), "command not found"),
+    (
+        re.compile(r"No such file or directory|file or directory not found|File does not exist", re.IGNORECASE),
+        "No such file or directory",
+    ),
+    (re.compile(r"Permission denied", re.IGNORECASE), "Permission denied"),
+)
 
 
 @lru_cache(maxsize=4096)
 def kind(of: str) -> str:
-    """The class of exception that a signature names, else its family."""
-    named = _CLASS.match(of)
-    return named[1] if named else family(of)
+    """The class of exception that a signature names, or what several tools say of one thing; else its family."""
+    said = next((name for pattern, name in _SAME if pattern.search(of)), None)
+    if said is not None:
+        return said
+    told = family(of)
+    named = _CLASS.match(told)
+    if named:
+        return named[1]
+    return "AssertionError" if told.startswith("assert ") else told

@@ -12,7 +12,7 @@ from retro.failure import WRONG_USAGE, Failure, did_you_mean
 from retro.lock import Lock
 from retro.mining import tracing
 from retro.patterns import detect, store
-from retro.patterns.pattern import STATES, Pattern, State
+from retro.patterns.pattern import STATES, Pattern, Resolution, State
 
 if TYPE_CHECKING:
     import argparse
@@ -30,14 +30,16 @@ LIMIT = 30
 HOW = {
     "again": "running it again",
     "changed_it": "changing the file that it names",
-    "changed_code": "changing code",
+    "changed_code": "changing other code",
+    "changed": "changing the code",
     "other_arguments": "other arguments",
     "uses": "using",
-    "reads": "reading",
-    "lists": "listing",
-    "wider": "a wider search",
-    "other_words": "other words",
+    "reads": "reading the file",
+    "lists": "listing less",
+    "wider": "searching wider",
+    "other_words": "searching for other words",
     "elsewhere": "looking elsewhere",
+    "sent_again": "sending it again, in the form that was asked for",
 }
 """What resolved a problem, in words."""
 
@@ -134,14 +136,22 @@ def _decided(context: Context, one: Pattern, state: State, note: str | None) -> 
 
 def _show(one: Pattern) -> None:
     where = "[CROSS-HOST] " if one.cross_host else ""
-    what = f"{one.program}: {one.signature}" if one.program else one.signature
+    told = ", ".join([one.program] if one.program else one.programs)
+    what = f"{told} {one.signature}" if one.kind == "success" else f"{told}: {one.signature}" if told else one.signature
     output.say(f"{where}{one.sessions} sessions  {what}", "bold" if one.kind == "problem" else None)
     if one.resolution:
-        uses = one.resolution.program if one.resolution.how == "uses" else ""
-        said = " ".join(filter(None, [HOW.get(one.resolution.how, one.resolution.how), uses, *one.resolution.flags]))
-        rest = f"other attempts: {one.resolution.others_worked} of {one.resolution.others_tried}"
-        output.say(f"    resolved by {said}, {one.resolution.worked} of {one.resolution.tried} ({rest})")
+        output.say(f"    resolved by {_resolved(one.resolution)}")
     hosts, places = ", ".join(one.hosts), ", ".join(one.repositories[:3])
     more = f" and {len(one.repositories) - 3} more" if len(one.repositories) > 3 else ""
     state = f"  {one.state}" if one.state != "new" else ""
     output.say(f"    {one.id}  {one.kind}{state}  {hosts}  {places}{more}", "dim")
+
+
+def _resolved(by: Resolution) -> str:
+    uses = by.program if by.how == "uses" else ""
+    said = " ".join(filter(None, [HOW.get(by.how, by.how), uses, *by.flags]))
+    if by.others_of_any:
+        rest = f"tries at any problem: {by.others_worked} of {by.others_tried}"
+    else:
+        rest = f"other tries: {by.others_worked} of {by.others_tried}"
+    return f"{said}, in {by.worked} of {by.tried} sessions that tried it ({rest})"

@@ -10,12 +10,14 @@ from typing import Final, NamedTuple
 from retro.commands import Kind
 from retro.mining.trace import CHECKING, LOOKING, OK, UNKNOWN, Step, Trace
 
-REACH: Final = 15
+REACH: Final = 30
 """Steps after a failure in which a further attempt at the same thing is looked for."""
 
 AGAIN: Final = "again"
 CHANGED_IT: Final = "changed_it"
 CHANGED_CODE: Final = "changed_code"
+CHANGED: Final = "changed"
+"""Either of the two before it."""
 OTHER_ARGUMENTS: Final = "other_arguments"
 USES: Final = "uses"
 READS: Final = "reads"
@@ -23,6 +25,7 @@ LISTS: Final = "lists"
 WIDER: Final = "wider"
 OTHER_WORDS: Final = "other_words"
 ELSEWHERE: Final = "elsewhere"
+SENT_AGAIN: Final = "sent_again"
 
 
 class Way(NamedTuple):
@@ -89,8 +92,11 @@ _SERVES: Final = {
 
 def same_aim(failure: Step, step: Step) -> bool:
     """Whether a later step is after the same thing as the one that failed."""
+    if failure.refused and set(failure.edits) & set(step.edits):
+        return True
     if failure.kind in LOOKING:
-        return step.kind in _SERVES[failure.kind] and bool(_shared(failure, step))
+        everywhere = failure.kind is Kind.LIST and not failure.about  # `ls -R`: any narrower look is a part of it
+        return step.kind in _SERVES[failure.kind] and (everywhere or bool(_shared(failure, step)))
     if failure.kind is not step.kind:
         return False
     return failure.kind in CHECKING or bool(_shared(failure, step)) or not (failure.about or step.about)
@@ -102,6 +108,8 @@ def _shared(one: Step, other: Step) -> set[str]:
 
 def way(failure: Step, step: Step, changes: Sequence[Step]) -> Way:
     """How a step differs from the one that failed."""
+    if failure.refused:
+        return Way(SENT_AGAIN)
     if step.command and step.command.split() == failure.command.split():
         if not changes:
             return Way(AGAIN, label(failure))

@@ -5,12 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, NamedTuple
 
-from retro.mining.episodes import Attempt, Episode, Way, label
+from retro.mining.episodes import (
+    AGAIN,
+    CHANGED,
+    CHANGED_CODE,
+    CHANGED_IT,
+    OTHER_ARGUMENTS,
+    Attempt,
+    Episode,
+    Way,
+    label,
+)
 from retro.mining.statistics import lift_low, wilson
 from retro.problems import family, kind
 
 EVERYWHERE: Final = ""
 """The scope of a cluster whose failures come from several repositories."""
+
+ANY_PROGRAM: Final = ""
+"""The program of a cluster whose failures are of several."""
 
 
 class Key(NamedTuple):
@@ -33,6 +46,11 @@ class Rate(NamedTuple):
         return self.worked / self.tried if self.tried else 0.0
 
 
+CHANGES: Final = frozenset({CHANGED_IT, CHANGED_CODE})
+SAME_PROGRAM: Final = frozenset({AGAIN, CHANGED, CHANGED_IT, CHANGED_CODE, OTHER_ARGUMENTS})
+"""Ways of running what failed once more."""
+
+
 class Cluster(NamedTuple):
     """Failures that share a key, in order of their sessions."""
 
@@ -50,15 +68,30 @@ class Cluster(NamedTuple):
         tried: dict[Way, set[str]] = {}
         for episode in self.episodes:
             for attempt in episode.attempts:
-                tried.setdefault(attempt.way, set()).add(episode.trace.name)
+                way = self.told(attempt.way)
+                tried.setdefault(way, set()).add(episode.trace.name)
                 if attempt.worked:
-                    worked.setdefault(attempt.way, set()).add(episode.trace.name)
+                    worked.setdefault(way, set()).add(episode.trace.name)
         rates = {way: Rate(len(worked.get(way, ())), len(names)) for way, names in tried.items()}
         return dict(sorted(rates.items(), key=lambda item: (-item[1].worked, item[1].tried, item[0])))
 
+    def told(self, way: Way) -> Way:
+        """A way as this cluster tells it: where several programs failed, running it again names none of them."""
+        return Way(way.how) if self.key.program == ANY_PROGRAM and way.how in SAME_PROGRAM else way
+
     def attempts(self, way: Way) -> list[tuple[Episode, Attempt]]:
         """Every attempt of a way, with its failure."""
-        return [(episode, attempt) for episode in self.episodes for attempt in episode.attempts if attempt.way == way]
+        return [
+            (episode, attempt)
+            for episode in self.episodes
+            for attempt in episode.attempts
+            if self.is_taken(way, attempt)
+        ]
+
+    def is_taken(self, way: Way, attempt: Attempt) -> bool:
+        """Whether an attempt goes a way."""
+        told = self.told(attempt.way)
+        return told == way or (told.how in CHANGES and told._replace(how=CHANGED) == way)
 
 
 LEVELS: Final[tuple[Callable[[Episode], Key], ...]] = (
@@ -93,6 +126,8 @@ class Resolution(NamedTuple):
     rate: Rate
     others: Rate
     """Every other attempt at failures of this kind; where there were too few, at any failure."""
+    of_any: bool
+    """Whether these are attempts at any failure."""
     low: float
     """A lower bound of its rate."""
     lift_low: float
@@ -103,8 +138,27 @@ FEW: Final = 5
 
 
 def resolution(cluster: Cluster, any_attempt: Rate, least: int = 2) -> Resolution | None:
-    """The way whose success is surest; None where nothing worked in so many sessions."""
+    """The way whose success is surest; None where nothing worked in so many sessions, and as often as other tries.
+
+    Changing the file that was run and changing another count as one, where that is surer than either.
+    """
     ways = cluster.ways()
+    either = _surest(ways, any_attempt, least), _surest(_changing(cluster), any_attempt, least)
+    return max(filter(None, either), key=lambda one: one.low, default=None)
+
+
+def _changing(cluster: Cluster) -> dict[Way, Rate]:
+    """The ways, where any change is one."""
+
+    def told(attempt: Attempt) -> Attempt:
+        return attempt._replace(way=attempt.way._replace(how=CHANGED)) if attempt.way.how in CHANGES else attempt
+
+    return cluster._replace(
+        episodes=tuple(one._replace(attempts=tuple(map(told, one.attempts))) for one in cluster.episodes)
+    ).ways()
+
+
+def _surest(ways: dict[Way, Rate], any_attempt: Rate, least: int) -> Resolution | None:
     best: Resolution | None = None
     for way, rate in ways.items():
         if rate.worked < least:
@@ -113,10 +167,11 @@ def resolution(cluster: Cluster, any_attempt: Rate, least: int = 2) -> Resolutio
             sum(other.worked for name, other in ways.items() if name != way),
             sum(other.tried for name, other in ways.items() if name != way),
         )
-        others = others if others.tried >= FEW else any_attempt
+        few = others.tried < FEW
+        others = any_attempt if few else others
         low = wilson(*rate)[0]
-        if best is None or low > best.low:
-            best = Resolution(way, rate, others, low, lift_low(*rate, *others))
+        if rate.share >= others.share and (best is None or low > best.low):
+            best = Resolution(way, rate, others, few, low, lift_low(*rate, *others))
     return best
 
 

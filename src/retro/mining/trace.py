@@ -14,7 +14,7 @@ from retro.event import Actor, Event, EventType
 from retro.problems import problem, signature, too_much
 from retro.turns import is_prompt
 
-VERSION: Final = 2
+VERSION: Final = 3
 """Changes whenever a trace of the same events would be another."""
 
 STEPS: Final = 2_000
@@ -65,6 +65,8 @@ class Step(msgspec.Struct, omit_defaults=True):
     subject: str = ""
     about: list[str] = []
     """Names of files and words that tell what it was after."""
+    refused: bool = False
+    """Whether a harness did not run it; never kept, see `refusals`."""
 
     @property
     def failed(self) -> bool:

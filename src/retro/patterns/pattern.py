@@ -26,6 +26,8 @@ class Resolution(msgspec.Struct, frozen=True):
     others_worked: int
     others_tried: int
     lift_low: float
+    others_of_any: bool = False
+    """Whether the other attempts are those at any problem, as there were too few at this one."""
 
 
 class Pattern(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -34,6 +36,7 @@ class Pattern(msgspec.Struct, kw_only=True, omit_defaults=True):
     id: str
     kind: Kind
     program: str
+    """What failed or worked; '' where it was several programs, or none."""
     signature: str
     example: str
     """One occurrence, as it stands in its session."""
@@ -42,6 +45,8 @@ class Pattern(msgspec.Struct, kw_only=True, omit_defaults=True):
     occurrences: int
     hosts: list[str]
     repositories: list[str]
+    programs: list[str] = []
+    """Where it was several: those that had it most often."""
     first_seen: str | None = None
     last_seen: str | None = None
     resolution: Resolution | None = None

@@ -59,11 +59,16 @@ def decide(places: Places, pattern: str, state: State, note: str | None) -> None
 
 
 def curated(places: Places, patterns: Sequence[Pattern]) -> list[Pattern]:
-    """Patterns with what was decided of them, also where they went by another of their names then."""
+    """Patterns with what was decided of them, also where they went by another of their names then.
+
+    A name that is another pattern's now leads to that one only.
+    """
+    present = {pattern.id for pattern in patterns}
     decisions = {one.id: one for one in read_lines(_path(places, "decisions.jsonl"), Decision).items}
     found = []
     for pattern in patterns:
-        told = [decisions[name] for name in (pattern.id, *pattern.aliases) if name in decisions]
+        names = (pattern.id, *(name for name in pattern.aliases if name not in present))
+        told = [decisions[name] for name in names if name in decisions]
         last = max(told, key=lambda one: (one.id == pattern.id, one.at), default=None)
         found.append(
             msgspec.structs.replace(pattern, state=last.state, note=last.note) if last is not None else pattern

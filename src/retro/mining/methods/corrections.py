@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from retro.mining.base import Evidence, MemoryCandidate, Options, Scope, Trace, candidate, cite, register_method
+from retro.mining.refusals import in_all, words_of
 from retro.mining.rules import Said, corrections_of
 from retro.mining.trace import Step
 from retro.mining.wording import base, code, first_line, tidy
@@ -13,12 +14,17 @@ from retro.mining.wording import base, code, first_line, tidy
 SHOWN: Final = 4
 
 
-@register_method("corrections", description="what a person corrected, and what replaced it", reach="repository")
+@register_method(
+    "corrections", version=2, description="what a person corrected, and what replaced it", reach="repository"
+)
 def corrections(traces: Sequence[Trace], options: Options) -> Iterable[MemoryCandidate]:
     """Corrections that say how things are to be done; the same one said in several sessions is one."""
     groups: dict[str, list[Said]] = {}
+    machine = in_all(traces)
     for trace in traces:
         for said in corrections_of(trace):
+            if words_of(said.prompt) in machine:
+                continue
             groups.setdefault(said.key, []).append(said)
     for key, group in groups.items():
         yield _correction(key, group)

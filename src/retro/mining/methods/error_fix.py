@@ -8,7 +8,7 @@ from typing import Final
 
 from retro.mining.base import Evidence, MemoryCandidate, Options, Scope, Trace, candidate, cite, register_method
 from retro.mining.edits import lasting_edits
-from retro.mining.episodes import AGAIN, CHANGED_CODE, CHANGED_IT, OTHER_ARGUMENTS, USES, Way, episodes
+from retro.mining.episodes import AGAIN, CHANGED, CHANGED_CODE, CHANGED_IT, OTHER_ARGUMENTS, USES, Way, episodes
 from retro.mining.recurring import Cluster, Resolution, base_rate, clusters, resolution
 from retro.mining.trace import LOOKING, NO_REASON
 from retro.mining.wording import base, code, example, times
@@ -22,7 +22,7 @@ SHOWN: Final = 6
 
 
 @register_method(
-    "error_fix", version=2, description="errors that several sessions met, with what resolved them", reach="repository"
+    "error_fix", version=3, description="errors that several sessions met, with what resolved them", reach="repository"
 )
 def error_fix(traces: Sequence[Trace], options: Options) -> Iterable[MemoryCandidate]:
     """Pairs of an error and what worked after it, each with how often it did."""
@@ -88,7 +88,7 @@ def _advice(cluster: Cluster, best: Resolution, files: list[str]) -> str | None:
         return f"use {code(way.program)} instead{such}"
     if way.how == OTHER_ARGUMENTS and way.flags:
         return f"run it with {' '.join(map(code, way.flags))}{such}"
-    if way.how in (CHANGED_IT, CHANGED_CODE) and files:
+    if way.how in (CHANGED, CHANGED_IT, CHANGED_CODE) and files:
         return f"change {', '.join(map(code, files))} and run it again"
     if way.how == AGAIN and best.rate.worked >= 3:
         return "run the same command again"
