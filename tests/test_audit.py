@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from retro.config import Settings
+from retro.index import due
 from retro.places import Places
 from retro.sweep import sweep
-from retro.upkeep import audit
 from support import content, counts, failures, prompt, transcript
 from support import lines as json_lines
 
@@ -27,7 +27,7 @@ def swept(home: Path, root: Path, host: str) -> dict[str, int]:
 @pytest.fixture(autouse=True)
 def _always(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every sweep compares."""
-    monkeypatch.setattr(audit, "PERIOD_DAYS", -1)
+    monkeypatch.setattr(due, "AUDIT_DAYS", -1)
 
 
 def test_an_edit_in_the_middle_that_no_stamp_tells_of_is_captured(tmp_path: Path) -> None:

@@ -16,7 +16,8 @@ from retro.archive import state_log
 from retro.archive.state_log import decisions
 from retro.places import Places
 from retro.upkeep import budget, evict
-from retro.upkeep.budget import Holding, Limits, plan
+from retro.upkeep.budget import Holding, plan
+from retro.upkeep.caps import Limits
 from retro.upkeep.evict import KINDS
 
 __all__ = ["retro", "root", "swept"]

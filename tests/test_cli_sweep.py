@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -42,6 +44,22 @@ def test_a_sweep_as_json_has_the_same_figures(retro: Retro, demo_home: Path, roo
     claude = next(host for host in shown["hosts"] if host["host"] == "claude")
     assert (claude["discovered"], claude["ingested"], claude["problems"]) == (6, 6, [])
     assert claude["bytes_read"] > 100_000
+
+
+def test_a_sweep_without_news_loads_nothing_that_captures(swept: Retro) -> None:
+    """Most sweeps find nothing, and to load what captures and derives takes longer than to look."""
+    code = (
+        "import sys; from retro.__main__ import main; sys.argv = ['retro', 'sweep']; main();"
+        " print(*sorted(sys.modules), file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, env=dict(os.environ), check=True)
+    loaded = set(done.stderr.decode().split())
+    assert "retro.sweep" in loaded
+    assert not loaded & {
+        *("retro.capture", "retro.pipeline", "retro.recording", "retro.notes", "retro.track", "retro.signals.base"),
+        *("retro.digests", "retro.index.writing", "retro.ledger.writing", "retro.secrets.rules", "retro.commands"),
+        *("retro.reindex", "retro.upkeep.budget"),
+    }
 
 
 def test_a_dry_run_writes_nothing_at_all(retro: Retro, demo_home: Path, root: Path, tmp_path: Path) -> None:

@@ -287,7 +287,7 @@ def test_another_version_writes_all_of_them_again(swept: Retro, root: Path, monk
     held = {path.name: path.read_bytes() for path in folder.iterdir()}
     for path in folder.iterdir():
         path.write_bytes(b"older")
-    monkeypatch.setattr(keeping, "VERSION", keeping.VERSION + 1)
+    monkeypatch.setattr(digested, "VERSION", digested.VERSION + 1)
     swept("sweep")
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == held
 

@@ -42,7 +42,11 @@ STOREYS = [
     {"patterns", "memory"},
     {
         "capture",
+        "carrying",
         "recording",
+        "settling",
+        "outcomes",
+        "versions",
         "workers",
         "pipeline",
         "reindex",

@@ -26,7 +26,7 @@ from retro.agents.interface import (
 )
 from retro.agents.records import CHUNK, Accounting, Chunk, Parser, Position, Stream, chunks
 from retro.archive import journal
-from retro.archive.committed import MAIN, Failed, Job, Part, SourceState, Work
+from retro.archive.committed import MAIN, Failed, Job, Part, SourceState
 from retro.archive.frames import (
     Damaged,
     FrameStream,
@@ -40,6 +40,7 @@ from retro.archive.frames import (
 )
 from retro.archive.meta import read_meta
 from retro.archive.origin import EDGE, Rows, SourceFile, Stamp, StateStamp, Unreadable
+from retro.archive.work import Work
 from retro.passages import Passages, cut_whole
 from retro.places import Places, safe_name
 from retro.recording import Recording, copy_of, masked_facts, remove

@@ -14,14 +14,12 @@ from retro import agents, inbox
 from retro.agents.interface import RECORDS, ROWS, Captured, Root, Source, Unreadable
 from retro.archive.state_log import forgotten
 from retro.config import Settings
-from retro.digests import keeping
 from retro.failure import internal
-from retro.index import digested
+from retro.index import due
 from retro.index.database import explained, open_untouched, rows
-from retro.index.writing import UNFINISHED
-from retro.pipeline import Problem, versions
+from retro.outcomes import Problem
 from retro.places import Places
-from retro.upkeep import due
+from retro.versions import versions
 
 UNSIGNED: Final = (1 << 64) - 1
 """SQLite's integers are signed; some file systems number with 64 bits."""
@@ -46,6 +44,8 @@ class Known(msgspec.Struct):
     stores: dict[str, int] = {}
     """What stores of records looked like when all that is in them was captured."""
     forgotten: frozenset[str] = frozenset()
+    indexed: bool = False
+    """There is an index."""
 
 
 class Found(msgspec.Struct):
@@ -130,6 +130,7 @@ def known_sources(places: Places) -> Known:
     connection = open_untouched(places)
     if connection is None:
         return known
+    known.indexed = True
     try:
         _read_known(connection, known)
     except apsw.Error as error:
@@ -168,10 +169,6 @@ def _read_known(connection: apsw.Connection, known: Known) -> None:
             now[host] = versions(host)
         if host in now and tuple(made) != now[host] and not gaps:
             known.outdated.append((host, session_id))
-    query = (
-        "SELECT EXISTS (SELECT 1 FROM replacing) OR EXISTS (SELECT 1 FROM session WHERE evicting)"
-        " OR EXISTS (SELECT 1 FROM setting WHERE name = ?)"
-    )
-    known.interrupted = next(rows(connection, query, (UNFINISHED,)))[0] == 1
-    known.due = due.is_due(connection)
-    known.undigested = digested.any_due(connection) or not keeping.current(connection)
+    known.interrupted = due.interrupted(connection)
+    known.due = due.upkeep(connection)
+    known.undigested = due.undigested(connection)

@@ -8,9 +8,8 @@ from functools import cache
 from typing import Final
 
 import apsw
-import msgspec
 
-from retro import agents, repository, secrets
+from retro import repository
 from retro.archive.committed import Job, Part
 from retro.archive.syncing import Syncing
 from retro.config import Settings
@@ -20,7 +19,9 @@ from retro.index.readings import Readings
 from retro.index.writing import Place, Writer
 from retro.ledger import prices
 from retro.ledger.writing import Ledger
+from retro.outcomes import Outcome, Problem
 from retro.places import Places, sync_dir
+from retro.versions import versions
 from retro.workers import Aborted, run
 
 BATCH_PARTS: Final = 256
@@ -28,34 +29,6 @@ BATCH_BYTES: Final = 64 * 1024 * 1024
 
 Advance = Callable[[int, int], None]
 """Told of every session that is done, and of the bytes that were read."""
-
-
-class Problem(msgspec.Struct):
-    """Something that could not be captured, and why."""
-
-    host: str
-    session_id: str | None
-    path: str | None
-    reason: str
-
-
-class Outcome(msgspec.Struct):
-    """What became of a job."""
-
-    host: str
-    session_id: str
-    read: int = 0
-    captured: bool = False
-    """Something was read or derived and is committed."""
-    changed: bool = False
-    """There was something new among it."""
-    appended: bool = False
-    problems: list[Problem] = []
-
-
-def versions(host: str) -> tuple[int, int]:
-    """Which normaliser and which masking rules make a host's events now."""
-    return agents.named(host).NORMALISER, secrets.RULES_VERSION
 
 
 @cache

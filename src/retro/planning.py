@@ -9,12 +9,12 @@ import msgspec
 
 from retro import agents
 from retro.agents.interface import Captured, Source
-from retro.archive.committed import Work
 from retro.archive.state_log import name_hash
+from retro.archive.work import Work
 from retro.config import Settings
 from retro.finding import Found, Known, SessionKey, salt_of
 from retro.index.database import open_writer
-from retro.pipeline import Outcome, Problem, located
+from retro.outcomes import Outcome, Problem
 from retro.places import Places
 
 
@@ -110,6 +110,8 @@ def _own_key(known: Known, session: SessionKey, source: Source, path: bytes, pre
 
 def left_out(settings: Settings, sources: list[Source]) -> bool:
     """Whether a session belongs to a project that the settings leave out."""
+    from retro.pipeline import located
+
     for source in sources:
         cwd = agents.named(source.host).folder_of(source)
         if cwd is not None:

@@ -18,22 +18,20 @@ from retro.config import Settings
 from retro.digests import keeping, recalling
 from retro.event import Reading
 from retro.failure import Failure
-from retro.index.database import open_untouched, open_writer, rows
+from retro.index.database import open_writer, rows
 from retro.index.readings import LOG, Readings
 from retro.ledger.prices import Prices
 from retro.ledger.writing import Ledger
-from retro.pipeline import Advance, Outcome, Problem, carry_out, versions
+from retro.outcomes import Outcome, Problem
+from retro.pipeline import Advance, carry_out
 from retro.places import Places
+from retro.versions import versions
 
 BUILDING: Final = ".building"
 
 
-def needs_rebuild(places: Places) -> bool:
-    """Whether there is an archive without an index."""
-    connection = open_untouched(places)
-    if connection is not None:
-        connection.close()
-        return False
+def is_archive(places: Places) -> bool:
+    """Whether there is anything of which an index could be made."""
     return any(True for _ in session_folders(places)) or any(True for _ in recalling.on_disk(places))
 
 

@@ -1,34 +1,32 @@
-"""The pipeline from end to end: discover what the hosts keep, capture what is new, commit it, say what was done."""
+"""The pipeline from end to end: discover what the hosts keep, capture what is new, commit it, say what was done.
+
+Nearly every sweep finds nothing new. What captures and mends is loaded where there is something to capture or mend.
+"""
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Final, NamedTuple
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-import apsw
 import msgspec
 
 from retro import agents, inbox
 from retro.agents import databases
-from retro.archive.committed import Job
 from retro.archive.state_log import name_hash
 from retro.config import Settings
-from retro.digests import keeping
 from retro.finding import Found, Known, add_pushed, discover, known_sources
-from retro.index.database import empty_log, explained, log_is_left, open_writer
-from retro.index.readings import Readings
-from retro.index.writing import finish_interrupted, mark_rederiving, session_state
+from retro.index.database import log_is_left
 from retro.lock import Lock
-from retro.pipeline import Advance, Outcome, carry_out
+from retro.outcomes import Outcome
 from retro.places import Places, init_root
 from retro.planning import HostReport, Plan, count, note_stores, plan_of
-from retro.reindex import needs_rebuild, rebuild
-from retro.upkeep import budget, coalesce, due, evict
+from retro.upkeep.caps import limits_of
 
-GROUP_BYTES: Final = 64 * 1024 * 1024
-"""So much is read at least before a sweep that has a hard cap looks what has to go."""
+if TYPE_CHECKING:
+    from retro.pipeline import Advance
+    from retro.upkeep.budget import Pass
 
 CALLS_BYTES: Final = 128 * 1024
 LIMITS_BYTES: Final = 16 * 1024
@@ -45,7 +43,7 @@ class Report(msgspec.Struct):
     dry_run: bool
     seconds: float = 0.0
     hosts: list[HostReport] = []
-    space: list[budget.Pass] = []
+    space: list[Pass] = []
     """What was given up to stay within the budget, pass by pass; empty where there is no budget."""
     left_out: int = 0
     """Sessions that were not captured, because the hard cap leaves no room for them."""
@@ -132,8 +130,9 @@ def _do(
     find: Callable[[Known], Found],
     order: _Order,
     watch: Watch,
-) -> tuple[Plan, list[budget.Pass], int]:
-    space, left_out = list[budget.Pass](), 0
+) -> tuple[Plan, list[Pass], int]:
+    space: list[Pass] = []
+    left_out = 0
     if order.dry_run:
         known = known_sources(places)
         plan = plan_of(settings, find(known), order.force, known, set())
@@ -146,9 +145,7 @@ def _do(
             inbox.shorten(places, inbox.LIMITS, inbox.LIMITS_KEPT, LIMITS_BYTES)
             if watch.locked:
                 watch.locked()
-            if needs_rebuild(places):
-                rebuild(places, settings)
-            known = _settled(places)
+            known = _settled(places, settings)
             if order.force:  # what is in unchanged stores is to be read again
                 known.stores = {}
             found = find(known)
@@ -163,43 +160,27 @@ def _do(
 # --- upkeep ----------------------------------------------------------------------------------------------------------
 
 
-def _settled(places: Places) -> Known:
+def _settled(places: Places, settings: Settings) -> Known:
     """What the index knows of sources, after what a crash has left unfinished is done."""
-    if log_is_left(places):  # what was forgotten may still stand in it
-        _empty_log(places)
     known = known_sources(places)
+    if not known.indexed:
+        from retro import reindex
+
+        if reindex.is_archive(places):
+            reindex.rebuild(places, settings)
+            known = known_sources(places)
     forgotten_still = [session for session in known.sessions if name_hash(*session) in known.forgotten]
-    if not known.interrupted and not forgotten_still and not known.undigested:
-        return known
-    if forgotten_still:  # a deletion was interrupted
-        from retro.upkeep import forget
+    if known.interrupted or forgotten_still or known.undigested or log_is_left(places):
+        from retro import settling
 
-        forget.erase(places, forgotten_still)
-    connection = open_writer(places.index)
-    try:
-        coalesce.finish_interrupted(connection, places)
-        evict.finish_interrupted(connection, places)
-        if known.interrupted:
-            finish_interrupted(connection, Readings(connection, places.signals))
-        keeping.catch_up(connection, places)
-    except apsw.Error as error:
-        raise explained(error, places.index) from None
-    finally:
-        connection.close()
-    return known_sources(places)
-
-
-def _empty_log(places: Places) -> None:
-    connection = open_writer(places.index, wait_ms=0)
-    try:
-        empty_log(connection)
-    except apsw.Error as error:
-        raise explained(error, places.index) from None
-    finally:
-        connection.close()
+        settling.settle(places, forgotten_still, interrupted=known.interrupted)
+        known = known_sources(places)
+    return known
 
 
 def _upkeep(places: Places, found: Found) -> set[bytes]:
+    from retro.upkeep import due
+
     present: dict[str, set[bytes]] = {host: set() for host in found.hosts}
     for (host, _), sources in found.sessions.items():
         present[host].update(os.fsencode(source.path) for source in sources)
@@ -209,56 +190,19 @@ def _upkeep(places: Places, found: Found) -> set[bytes]:
 # --- doing -----------------------------------------------------------------------------------------------------------
 
 
-def _carry_out(
-    places: Places, settings: Settings, plan: Plan, rederive: bool, watch: Watch
-) -> tuple[list[budget.Pass], int]:
+def _carry_out(places: Places, settings: Settings, plan: Plan, rederive: bool, watch: Watch) -> tuple[list[Pass], int]:
     """Do what is planned, within the budget for space; gives what was given up for it, and how much was not done."""
-    limits = budget.limits(settings)
-    jobs = _jobs(places, plan, rederive)
+    limits = limits_of(settings)
+    outdated = set(plan.rederive) if rederive else set(plan.rederive) & set(plan.work)
+    if not (plan.work or outdated or limits.any):
+        return [], 0
+    from retro import carrying
+
+    jobs = carrying.jobs(places, plan.work, outdated)
     if watch.begin and jobs:
         watch.begin(len(jobs), sum(job.size for job in jobs))
-    passes = []
-    if limits.any and os.path.exists(places.index):
-        passes.append(budget.keep_within(places, limits))
-    for group in _groups(jobs, limits.hard):
-        if passes and limits.hard is not None and passes[-1].final_usage >= limits.hard:
-            break
-        for outcome in carry_out(places, settings, group, watch.advance):
-            count(plan, (outcome.host, outcome.session_id), outcome)
-        del jobs[: len(group)]
-        if limits.any:
-            passes.append(budget.keep_within(places, limits))
-    return passes, len(jobs)
 
+    def done(outcome: Outcome) -> None:
+        count(plan, (outcome.host, outcome.session_id), outcome)
 
-def _groups(jobs: list[Job], hard_cap: int | None) -> Iterator[list[Job]]:
-    """Jobs in their order, as many at once as may be read before it is time to see what has to go."""
-    if hard_cap is None:
-        if jobs:
-            yield list(jobs)
-        return
-    group, size = list[Job](), 0
-    for job in list(jobs):
-        if group and size + job.size > max(GROUP_BYTES, hard_cap // 2):
-            yield group
-            group, size = [], 0
-        group.append(job)
-        size += job.size
-    if group:
-        yield group
-
-
-def _jobs(places: Places, plan: Plan, rederive: bool) -> list[Job]:
-    outdated = set(plan.rederive) if rederive else set(plan.rederive) & set(plan.work)
-    wanted = {session: plan.work.get(session, []) for session in [*plan.work, *sorted(outdated - set(plan.work))]}
-    if not wanted:
-        return []
-    connection = open_writer(places.index)
-    try:
-        if outdated:
-            mark_rederiving(connection, outdated)
-        return [Job(session_state(connection, *key), work, key in outdated) for key, work in wanted.items()]
-    except apsw.Error as error:
-        raise explained(error, places.index) from None
-    finally:
-        connection.close()
+    return carrying.carry_out(places, settings, jobs, limits, watch.advance, done)

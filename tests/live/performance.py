@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from live.recording import Recording
-from retro.archive.committed import Job, SessionState, Work
+from retro.archive.committed import Job, SessionState
 from retro.archive.reading import session_events
+from retro.archive.work import Work
 from retro.capture import capture
 from retro.config import Settings
 from retro.event import Event, Session, Usage

@@ -6,7 +6,6 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Final, NamedTuple
 
@@ -35,8 +34,7 @@ class Part(NamedTuple):
     key: str = MAIN
 
 
-@dataclass(frozen=True)
-class FileHost:
+class FileHost(msgspec.Struct, frozen=True):
     """A host that is known by the places of its files and by what their first records look like."""
 
     host: str

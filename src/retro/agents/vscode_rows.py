@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from typing import Final
-from urllib.parse import unquote, urlsplit
 
 import msgspec
 
@@ -318,6 +317,8 @@ def uri_path(uri: str) -> str:
     """The path in a `file:` or `vscode-remote:` address, as its machine writes it; any other text as it is."""
     if not uri.startswith(("file://", "vscode-remote://", "vscode-userdata:", "vscode-local:")):
         return uri
+    from urllib.parse import unquote, urlsplit  # it takes longer to load than all of this module
+
     try:
         parts = urlsplit(uri)
     except ValueError:

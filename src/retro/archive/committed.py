@@ -9,6 +9,7 @@ import msgspec
 
 from retro.agents.interface import LINES, Facts, Source
 from retro.agents.records import Accounting
+from retro.archive.work import Work
 from retro.event import Reading, Usage
 from retro.landmarks import Landmarks
 from retro.notes import Notes
@@ -143,24 +144,6 @@ class Part(msgspec.Struct, tag=True):
     landmarks: Landmarks = msgspec.field(default_factory=Landmarks)
     """Of the events that were added; of all that there are, where `replaces_usage` says so."""
     done: bool = False
-
-
-class Work(msgspec.Struct):
-    """A source to capture, as it was found."""
-
-    source_path: bytes
-    key: str
-    kind: str
-    archive_name: str
-    size: int
-    force: bool = False
-    content: bytes | None = None
-    """What there is to capture, where it is no file."""
-    form: str = LINES
-    copy: str | None = None
-    """Where records are read."""
-    stamp: tuple[int, int, int, int] = (-1, 0, 0, 0)
-    """Of records: size, time, mark and device, as they were found."""
 
 
 class Job(msgspec.Struct):

@@ -16,7 +16,7 @@ from retro.cli.sweep_cmd import say_problems
 from retro.failure import FAILED, WRONG_USAGE, Failure
 from retro.finding import Found, Known, SessionKey
 from retro.index import queries
-from retro.pipeline import Problem
+from retro.outcomes import Problem
 
 if TYPE_CHECKING:
     import argparse

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 
+USUAL_COLUMNS = 80
+"""The width of what is no terminal."""
+
+
 class Context:
     """What surrounds one command: its global options, settings and data root, found out when first asked for."""
 
@@ -60,11 +64,32 @@ class Command(Protocol):
         """Do it and give the exit code. What the user did wrong, or the machine refuses, is raised as a `Failure`."""
 
 
+class _Help(argparse.HelpFormatter):
+    """Help as wide as the terminal. argparse makes one of these for every option that is declared, and would load a
+    module of the standard library to know how wide that is."""
+
+    # Any: argparse hands over keywords that differ by Python version.
+    def __init__(self, prog: str, **keywords: Any) -> None:
+        super().__init__(prog, **{"width": _columns() - 2, **keywords})
+
+
+def _columns() -> int:
+    try:
+        return int(os.environ.get("COLUMNS", "")) or USUAL_COLUMNS
+    except ValueError:
+        pass
+    try:
+        return os.get_terminal_size(1).columns or USUAL_COLUMNS
+    except OSError:
+        return USUAL_COLUMNS
+
+
 class Parser(argparse.ArgumentParser):
     """An argument parser whose errors are `Failure`s, and that takes the global options wherever they stand."""
 
     # Any: argparse itself makes the verbs' parsers, with keywords that differ by Python version.
     def __init__(self, prog: str | None = None, **keywords: Any) -> None:
+        keywords.setdefault("formatter_class", _Help)
         super().__init__(prog=prog, allow_abbrev=False, add_help=False, **keywords)
         # Declared in the group: to declare it as argparse does loads all that lays out help.
         self._optionals.add_argument(

@@ -10,7 +10,8 @@ import msgspec
 from retro.cli import moments, output, sessions
 from retro.cli.output import Column, Styled
 from retro.upkeep import budget
-from retro.upkeep.budget import Eviction, Holding, Limits, Pass, Usage
+from retro.upkeep.budget import Eviction, Holding, Pass, Usage
+from retro.upkeep.caps import Limits, limits_of
 
 if TYPE_CHECKING:
     import argparse
@@ -63,7 +64,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
 
 
 def _space(context: Context) -> Space:
-    places, limits = context.places, budget.limits(context.settings)
+    places, limits = context.places, limits_of(context.settings)
     with sessions.reading(context) as connection:
         found = budget.holdings(connection, places) if connection is not None else []
         nothing = Pass(0, 0, 0, [], [])

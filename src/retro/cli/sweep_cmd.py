@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from retro.cli.interface import Context, Parser
-    from retro.pipeline import Problem
+    from retro.outcomes import Problem
     from retro.sweep import Report
 
 PROBLEMS = 10

@@ -21,6 +21,7 @@ from retro.index.database import rows
 from retro.ledger import budgets
 from retro.places import Places
 from retro.upkeep import budget
+from retro.upkeep.caps import limits_of
 
 NEARLY: Final = 0.8
 """Share of a budget from which on it is spoken of."""
@@ -198,7 +199,7 @@ def _space(held: Space) -> Iterator[Attention]:
 
 def space(connection: apsw.Connection, places: Places, settings: Settings, strict: bool) -> Space:
     """What the archive takes, and what it may."""
-    limits = budget.limits(settings)
+    limits = limits_of(settings)
     going = budget.foreseen(connection, places, limits).evictions if limits.any else []
     raw, normalised = next(rows(connection, "SELECT total(raw_bytes), total(normalized_bytes) FROM session"))
     return Space(

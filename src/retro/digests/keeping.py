@@ -17,11 +17,8 @@ from retro.index import digested
 from retro.index.database import rows
 from retro.places import Places, make_private_dir, sync_dir, write_private
 
-SETTING: Final = "digests"
 FATAL: Final = frozenset({errno.ENOSPC, errno.EROFS, getattr(errno, "EDQUOT", errno.ENOSPC)})
 """With which no other digest could be written either."""
-VERSION: Final = 2
-"""Raised when the same index would give other digests: the next sweep writes all of them again."""
 
 
 class Keeper:
@@ -97,15 +94,10 @@ class Keeper:
 def begin(connection: apsw.Connection) -> None:
     """What another version has written, or an earlier run without confirming it, is to be written again."""
     digested.restart(connection)
-    if not current(connection):
+    if not digested.current(connection):
         digested.undo_all(connection)
-        connection.execute("INSERT OR REPLACE INTO setting (name, value) VALUES (?, ?)", (SETTING, VERSION))
-
-
-def current(connection: apsw.Connection) -> bool:
-    """Whether the digests are of this version."""
-    query = "SELECT EXISTS (SELECT 1 FROM setting WHERE name = ? AND value = ?)"
-    return bool(next(rows(connection, query, (SETTING, VERSION)))[0])
+        query = "INSERT OR REPLACE INTO setting (name, value) VALUES (?, ?)"
+        connection.execute(query, (digested.SETTING, digested.VERSION))
 
 
 def catch_up(connection: apsw.Connection, places: Places) -> None:

@@ -11,7 +11,7 @@ from retro.health.interface import Dimension, Scene, judged
 from retro.index import queries
 from retro.index.database import rows
 from retro.index.drift import drift
-from retro.upkeep import budget
+from retro.upkeep.caps import limits_of
 from retro.upkeep.verify import verify
 
 NEWEST: Final = 200
@@ -94,7 +94,7 @@ def integrity(scene: Scene) -> Dimension:
 
 def space(scene: Scene) -> Dimension:
     """How the archive stands against its budget, and the disk against what may come."""
-    limits = budget.limits(scene.settings)
+    limits = limits_of(scene.settings)
     query = "SELECT coalesce(sum(raw_bytes + normalized_bytes), 0) FROM session"
     used = next(rows(scene.connection, query))[0]
     stat = os.statvfs(scene.places.root) if hasattr(os, "statvfs") else None

@@ -79,9 +79,8 @@ def _explained_open(path: str, wait_ms: int, *, immutable: bool) -> apsw.Connect
 def _open_read_only(path: str, wait_ms: int, *, immutable: bool = False) -> apsw.Connection | None:
     name, flags = path, apsw.SQLITE_OPEN_READONLY
     if immutable:
-        from urllib.parse import quote
-
-        name, flags = f"file:{quote(path)}?immutable=1", flags | apsw.SQLITE_OPEN_URI
+        escaped = path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
+        name, flags = f"file:{escaped}?immutable=1", flags | apsw.SQLITE_OPEN_URI
     connection = apsw.Connection(name, flags=flags)
     try:
         _prepare(connection, wait_ms)

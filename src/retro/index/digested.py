@@ -9,6 +9,10 @@ import apsw
 
 from retro.index.database import rows
 
+SETTING: Final = "digests"
+VERSION: Final = 2
+"""Raised when the same index would give other digests: the next sweep writes all of them again."""
+
 DUE: Final = "digest_events IS NOT events"
 """Sessions whose digest is not known to be on the disk."""
 
@@ -24,6 +28,12 @@ def due(connection: apsw.Connection) -> list[int]:
 def any_due(connection: apsw.Connection) -> bool:
     """Whether a digest is to be written, or a sweep died before it was known to be on the disk."""
     return bool(next(rows(connection, f"SELECT EXISTS (SELECT 1 FROM session WHERE {DUE})"))[0])  # noqa: S608 - ours
+
+
+def current(connection: apsw.Connection) -> bool:
+    """Whether the digests are of this version."""
+    query = "SELECT EXISTS (SELECT 1 FROM setting WHERE name = ? AND value = ?)"
+    return bool(next(rows(connection, query, (SETTING, VERSION)))[0])
 
 
 def undo(connection: apsw.Connection, host: str, session_id: str) -> None:

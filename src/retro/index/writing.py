@@ -14,6 +14,7 @@ from retro.archive.committed import Part, SessionState, SourceState
 from retro.archive.together import fact_order, merged_facts, total
 from retro.index import landmarks, passages
 from retro.index.database import rows
+from retro.index.due import UNFINISHED
 from retro.index.landmarks import Where
 from retro.index.passages import Scope
 from retro.index.readings import Readings
@@ -23,7 +24,7 @@ from retro.index.tracks import add_blocks, put_tracks
 from retro.ledger.tables import Owner
 from retro.ledger.writing import Ledger
 from retro.notes import Notes
-from retro.signals.running import VERSION as SIGNALS_VERSION
+from retro.signals import VERSION as SIGNALS_VERSION
 from retro.turns import Tally
 
 _json = msgspec.json.Encoder().encode
@@ -35,8 +36,6 @@ _PUT_SOURCE: Final = (
     + ", ".join(f"{name.strip()} = excluded.{name.strip()}" for name in SOURCE_COLUMNS.split(","))
 )
 TITLE: Final = 200
-UNFINISHED: Final = "unfinished"
-"""A setting that stands as long as something was committed of which not all is said that follows from it."""
 
 
 class Place(NamedTuple):

@@ -9,7 +9,6 @@ if TYPE_CHECKING:
     from retro.secrets.hostile import mark_suspects, marks, visible
     from retro.secrets.masking import RULE_NAMES, Masked, mask, mask_value
     from retro.secrets.prefilter import suspects
-    from retro.secrets.rules import RULES_VERSION
 
 __all__ = [
     "RULES_VERSION",
@@ -23,8 +22,10 @@ __all__ = [
     "visible",
 ]
 
+RULES_VERSION: Final[int] = 1
+"""Bumped when a rule is added or changed, so that derived text can be made anew."""
+
 _ROOMS: Final = {
-    "RULES_VERSION": "rules",
     "RULE_NAMES": "masking",
     "Masked": "masking",
     "mark_suspects": "hostile",

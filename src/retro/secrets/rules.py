@@ -11,9 +11,6 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
-RULES_VERSION: Final[int] = 1
-"""Bumped when a rule is added or changed, so that derived text can be made anew."""
-
 
 class Rule(NamedTuple):
     """One token shape.

@@ -10,9 +10,6 @@ from retro.signals import activity, cost, outcome, risk, trajectory, verdict
 from retro.signals.base import LEDGER, PROCESS, SIGNALS, Reading, SessionContext, Signal, missing
 from retro.signals.plugins import load_plugins
 
-VERSION: Final = 2
-"""Raised when the same track would give other readings: they are then read again, and no record is parsed for it."""
-
 OURS: Final = (activity, trajectory, outcome, risk, verdict, cost)
 """Where our signals are registered, by being imported."""
 

@@ -8,37 +8,30 @@ from typing import Final
 
 import apsw
 
-from retro.agents.interface import LINES
 from retro.archive.frames import Damaged, read_frames
 from retro.archive.origin import open_origin
-from retro.index.database import rows
+from retro.index import due
 from retro.places import Places
 
 BUDGET: Final = 32 * 1024 * 1024
 """Bytes that one sweep compares at most."""
-
-PERIOD_DAYS: Final = 7
-
-# A journal is no copy of its source, with which it is compared whenever that is touched.
-_DUE: Final = "current = 1 AND base = 0 AND coalesce(audited, source.captured) < ? AND form = ?"
 
 
 def edited(
     connection: apsw.Connection,
     places: Places,
     present: Mapping[str, Set[bytes]],
-    due_before: str,
     now: str,
     budget: int | None = None,
 ) -> set[bytes]:
-    """Paths of sources that no longer hold what was captured of them, of those not compared since a time.
+    """Paths of sources that no longer hold what was captured of them, of those not compared for some days.
 
     `present` names, for each host that was looked at, the files that were found. What is gone needs no comparison, and
     what is damaged in the archive is left to `retro verify`. An edited source stays due until it is captured again.
     """
     left = BUDGET if budget is None else budget
     changed, compared = set(), []
-    for number, host, session_id, path, file, offset, committed in _due(connection, due_before):
+    for number, host, session_id, path, file, offset, committed in due.unaudited(connection):
         if host not in present:
             continue
         if left <= 0:
@@ -53,20 +46,6 @@ def edited(
     with connection:
         connection.executemany("UPDATE source SET audited = ? WHERE id = ?", compared)
     return changed
-
-
-def is_due(connection: apsw.Connection, due_before: str) -> bool:
-    """Whether there is a source that was not compared since a time."""
-    query = f"SELECT EXISTS (SELECT 1 FROM source WHERE {_DUE})"  # noqa: S608 - our own condition
-    return bool(next(rows(connection, query, (due_before, LINES)))[0])
-
-
-def _due(connection: apsw.Connection, before: str) -> list[tuple[int, str, str, bytes, str, int, int]]:
-    query = (
-        "SELECT source.id, host, session_id, path, file, offset, source.raw_bytes FROM source JOIN session"  # noqa: S608
-        f" ON session.id = source.session WHERE {_DUE} ORDER BY coalesce(audited, source.captured)"
-    )
-    return list(rows(connection, query, (before, LINES)))
 
 
 def _holds(path: bytes, archived: str, committed: int) -> bool:

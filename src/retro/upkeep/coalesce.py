@@ -13,19 +13,10 @@ from retro import agents, secrets
 from retro.archive.committed import SessionState
 from retro.archive.frames import Damaged, FrameWriter, Mark, check, read_frames
 from retro.archive.meta import write_meta
+from retro.index import due
 from retro.index.database import rows
 from retro.index.writing import session_state
 from retro.places import Places, sync_dir
-
-TARGET: Final = 1024 * 1024
-"""Content of a coalesced frame."""
-
-IDLE_SECONDS: Final = 3600
-MANY: Final = 256
-"""Small frames that are too many even for a session in use."""
-
-SMALL: Final = 16 * 1024
-"""Compressed bytes of a frame that is small, on average."""
 
 BUDGET: Final = 16 * 1024 * 1024
 """Compressed bytes that one sweep rewrites at most, unless a single file has more."""
@@ -43,21 +34,10 @@ class Candidate(msgspec.Struct):
     mark: Mark
 
 
-def candidates(connection: apsw.Connection, idle_before: str, budget: int = BUDGET) -> list[Candidate]:
-    """Files with more frames than they need, bounded by bytes; a file that was packed needs new frames to be one."""
-    query = """
-        SELECT session.id, host, session_id, source.id, file, source.raw_bytes, source.chain, source.frames
-          FROM source JOIN session ON session.id = source.session
-         WHERE source.frames > packed + 2 AND source.frames > 2 + 2 * (offset / :target) AND (source.captured < :idle
-               OR (source.frames > packed + :many AND source.raw_bytes < source.frames * :small))
-        UNION ALL
-        SELECT id, host, session_id, 0, '', normalized_bytes, normalized_chain, normalized_frames FROM session
-         WHERE normalized_frames > normalized_packed + 2 AND normaliser >= 0 AND (captured < :idle
-               OR (normalized_frames > normalized_packed + :many AND normalized_bytes < normalized_frames * :small))
-    """
+def candidates(connection: apsw.Connection, budget: int = BUDGET) -> list[Candidate]:
+    """Files with more frames than they need, bounded by bytes."""
     found: list[Candidate] = []
-    limits = {"target": TARGET, "idle": idle_before, "many": MANY, "small": SMALL}
-    for row in rows(connection, query, limits):
+    for row in due.fragmented(connection):
         if budget <= 0:
             break
         budget -= row[5]
@@ -130,7 +110,7 @@ def _rewrite(path: str, committed: Mark, fresh: str) -> Mark:
             raise Damaged(path, 0, "frames were changed, moved, lost or added")
         for _, content in read_frames(path, committed.length):
             before.update(content)
-            if waiting and size + len(content) > TARGET:
+            if waiting and size + len(content) > due.FRAME:
                 writer.write(b"".join(waiting))
                 waiting, size = [], 0
             waiting.append(content)

@@ -11,10 +11,11 @@ import apsw
 
 from retro import agents, secrets
 from retro.agents.interface import ROWS, SIDECAR
-from retro.archive.committed import Job, SessionState, SourceState, Work
+from retro.archive.committed import Job, SessionState, SourceState
 from retro.archive.frames import Damaged, read_frames
 from retro.archive.meta import write_meta
 from retro.archive.origin import EDGE, open_origin
+from retro.archive.work import Work
 from retro.capture import SMALL
 from retro.config import Settings
 from retro.digests import keeping

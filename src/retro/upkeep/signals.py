@@ -13,16 +13,12 @@ from retro.index.readings import Readings, readings_of
 from retro.index.tracks import whole_track
 from retro.index.writing import counted, session_state
 from retro.places import Places
+from retro.signals import VERSION
 from retro.signals.base import LEDGER, Signal
 from retro.signals.context import context_of, repository_commits
-from retro.signals.running import VERSION, evaluate
+from retro.signals.running import evaluate
 
 SessionKey = tuple[str, str]
-
-
-def due(connection: apsw.Connection) -> bool:
-    """Whether some sessions were read by older signals."""
-    return bool(next(rows(connection, "SELECT EXISTS (SELECT 1 FROM session WHERE signals <> ?)", (VERSION,)))[0])
 
 
 def outdated(connection: apsw.Connection, signals: Collection[Signal]) -> list[SessionKey]:
