@@ -37,6 +37,7 @@ OWNERS: Final = {
     "droid": "droid",
     "gemini": "gemini",
     "grok": "grok",
+    "hermes": "hermes",
     "kimi": "kimi",
     "labelled": "claude",
     "live/claude": "claude",
@@ -50,17 +51,20 @@ OWNERS: Final = {
     "opencode": "opencode",
     "pi": "pi",
     "qwen": "qwen",
+    "vs-copilot": "visualstudio",
     "vscode-copilot": "vscode",
 }
 """Whose sessions a folder holds."""
 
-WITHOUT_OWNER: Final = ("hermes", "other", "vs-copilot")
-"""Folders of several hosts, or of such as retro does not read."""
+WITHOUT_OWNER: Final = ("other",)
+"""Folders of several hosts."""
 
 OTHERS: Final = {
     "openclaw/*/schema_drift.jsonl": "pi",  # alone, it looks like what it was made from
     "other/*/dsh/*": "deepseek",
     "other/*/iflow/*": "iflow",
+    "other/*/posit-assistant/*/[0-9]*/*": "posit",
+    "other/*/qwenpaw/*": "qwenpaw",
     "other/*/traex/*": "codex",
 }
 """Files whose host is another than the folder says."""
@@ -84,14 +88,11 @@ UNCLAIMED: Final = {
     "gemini/*/logs.json": "what was typed, without the chats",
     "grok/*/signals.json": "stands beside a session's log and is kept with it",
     "grok/*/source-v1.jsonl": "the messages of a session by a name that Grok Build does not use",
-    "hermes/*": "Hermes: no module yet",
     "kimi/*/agents/kimi/*state.json": "says of which session it is by its place, and here it is alone",
     "openclaw/*.checkpoint.*": "a copy that the host made of a session before it compacted it",
     "openclaw/*/sessions.json": "the host's list of its sessions",
     "opencode/*/storage_*": "a file among those of a session, which are claimed as a folder",
-    "other/*/posit-assistant/*": "Posit Assistant: no module",
-    "other/*/qwenpaw/*": "QwenPaw: no module",
-    "vs-copilot/*": "traces that Visual Studio writes only when it is told to, without the words of a chat",
+    "other/*/posit-assistant/*": "stands beside conversations: a list of them, and their folder",
 }
 """Files that are no session that retro reads, and why."""
 

@@ -21,6 +21,7 @@ PLACES: Final = {
     "windows": {
         "cline": (".config/Code", "AppData/Roaming/Code"),
         "vscode": (".config/Code", "AppData/Roaming/Code"),
+        "hermes": (".hermes", "AppData/Local/hermes"),
         "neovim": (".local/share/nvim", "AppData/Local/nvim-data"),
     },
 }
@@ -57,6 +58,11 @@ MOVED: Final = [
     ("cline", "VSCODE_APPDATA", ".config", ""),
     ("deepseek", "DSH_HOME", ".dsh", ""),
     ("openclaw", "OPENCLAW_STATE_DIR", ".openclaw", ""),
+    ("hermes", "HERMES_HOME", ".hermes", ""),
+    ("hermes", "LOCALAPPDATA", ".hermes", "hermes"),
+    ("qwenpaw", "QWENPAW_WORKING_DIR", ".qwenpaw", ""),
+    ("qwenpaw", "COPAW_WORKING_DIR", ".qwenpaw", ""),
+    ("visualstudio", "LOCALAPPDATA", "AppData/Local", ""),
 ]
 """A host, a variable that moves it, and which folder of the sample's home the variable then names."""
 
@@ -116,4 +122,4 @@ def test_a_host_is_found_where_a_variable_moves_it(
 
 
 def test_every_host_is_moved_by_some_variable_or_by_none_that_is_known() -> None:
-    assert set(HOSTS) - {host for host, *_ in MOVED} == {"antigravity", "iflow", "omp"}
+    assert set(HOSTS) - {host for host, *_ in MOVED} == {"antigravity", "iflow", "omp", "posit"}

@@ -31,6 +31,10 @@ MODULES: Final = {
     "omp": "retro.agents.omp",
     "iflow": "retro.agents.iflow",
     "cline": "retro.agents.cline",
+    "visualstudio": "retro.agents.visualstudio",
+    "posit": "retro.agents.posit",
+    "qwenpaw": "retro.agents.qwenpaw",
+    "hermes": "retro.agents.hermes",
     "neovim": "retro.agents.neovim",
 }
 """Every host that retro can read, and the module that does it. A new one is a file and a line here.

@@ -43,6 +43,8 @@ def returned(reader: PlainReader, block: Fields) -> None:
     """A result."""
     content = next((block[name] for name in ("content", "output", "result") if name in block), None)
     failed = next((block[name] for name in ("is_error", "isError") if isinstance(block.get(name), bool)), None)
+    if failed is None and str(mapping(content).get("type")).startswith("error-"):
+        failed = True
     reader.result(
         first(block, "tool_use_id", "toolCallId", "tool_call_id", "call_id", "id"),
         text_in(content),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from hashlib import blake2b
 from typing import Final
 
@@ -46,13 +46,22 @@ def rows(path: str) -> Iterator[Row]:
         lists = {name: items(found.get(name)) for name in LISTS}
     else:
         lists = {"messages": items(found)}
+    for name, messages_of in lists.items():
+        yield from messages(LISTS[name], messages_of, _id)
+
+
+def _id(message: object) -> str | None:
+    return first(mapping(message), "uuid", "id")
+
+
+def messages(table: str, found: list[object], named: Callable[[object], str | None]) -> Iterator[Row]:
+    """Each message as a row: known by the id that `named` finds, or its words and how often they were said."""
     said = Counter[str]()
-    for name, messages in lists.items():
-        for message in messages:
-            value = canonical(mapping(message) or {"value": message})
-            known = first(mapping(message), "uuid", "id") or blake2b(value, digest_size=12).hexdigest()
-            said[known] += 1
-            yield Row(LISTS[name], f"{known}:{said[known]}" if said[known] > 1 else known, value)
+    for message in found:
+        value = canonical(mapping(message) or {"value": message})
+        known = named(message) or blake2b(value, digest_size=12).hexdigest()
+        said[known] += 1
+        yield Row(table, f"{known}:{said[known]}" if said[known] > 1 else known, value)
 
 
 def loaded(path: str) -> Fields | list[object] | None:

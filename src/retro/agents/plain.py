@@ -21,6 +21,7 @@ CALLS: Final = 256
 MILLISECONDS: Final = 1e11
 """A number of seconds larger than this (the year 5138) is one of milliseconds."""
 
+_ZONE: Final = re.compile(r"(?:[Zz]|[+-]\d{2}:?\d{2})$")
 _TYPE: Final = re.compile(rb'"(?:type|role)"\s*:\s*"([\w./:-]{1,60})"')
 
 
@@ -282,6 +283,11 @@ def time_of(value: object) -> str | None:
     if not number or number < 0:
         return None
     return moment(number / 1000 if number > MILLISECONDS else number)
+
+
+def zoned(value: object) -> str | None:
+    """A time that says its zone; one without is that of a place which we do not know."""
+    return utc(value) if isinstance(value, str) and _ZONE.search(value) else None
 
 
 def parsed(given: object) -> object:

@@ -15,7 +15,7 @@ _NAMES: Final = {
     EventType.COMMAND: (
         "bash shell sh execute exec run terminal command executecommand execcommand runcommand runterminal"
         " runinterminal runterminalcommand runcommandinterminal runshellcommand runbash shellexec shellcommand"
-        " localshell powershell cmdrunner cmd"
+        " localshell powershell cmdrunner cmd executeshellcommand"
     ),
     EventType.FILE_READ: (
         "read readfile readfiles readmanyfiles readmediafile viewfile view openfile getfile getfilecontents viewimage"
