@@ -200,11 +200,11 @@ def test_looking_changes_nothing(swept: Retro, demo_home: Path, root: Path) -> N
 # --- bare retro ------------------------------------------------------------------------------------------------------
 
 
-def test_bare_retro_shows_what_it_knows_above_the_help(swept: Retro, root: Path) -> None:
+def test_bare_retro_shows_what_it_knows_and_what_to_do_next(swept: Retro, root: Path) -> None:
     shown = swept.says()
     assert shown.startswith("6 of claude kept: ")
     assert str(root) in shown
-    assert shown.index("retro sweep") < shown.index("retro COMMAND")
+    assert shown.index("tidebook") < shown.index("retro sweep") < shown.index("retro --help")
     known = swept.json()["archive"]
     assert (known["sessions"], known["root"], known["problem"]) == (6, str(root), None)
 
@@ -222,3 +222,16 @@ def test_bare_retro_helps_whatever_is_wrong(swept: Retro, root: Path, tmp_path: 
     assert "index.sqlite" in done.err
     assert "retro COMMAND" in done.out
     assert "index.sqlite" in swept.json()["archive"]["problem"]
+
+
+def test_bare_retro_says_what_this_week_took_and_shows_the_last_sessions(swept: Retro) -> None:
+    shown = swept.json()["archive"]
+    spent = {period["name"]: (period["sessions"], period["microdollars"]) for period in shown["periods"]}
+    week = swept.json("cost")["week"]
+    assert list(spent) == ["today", "this week", "this month"]
+    assert spent["this week"][1] == week["totalMicrodollars"]
+    said = swept.says()
+    listed = swept.says("list", "--limit", "5").splitlines()
+    assert [line for line in listed if line not in said] == []
+    assert f"retro digest {FORK[:8]}" in said
+    assert "retro COMMAND" not in said  # the help has a command of its own

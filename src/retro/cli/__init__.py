@@ -184,7 +184,7 @@ def _show_help(as_json: bool) -> int:
 
 
 def _show_start(options: dict[str, str | bool]) -> int:
-    """Bare `retro`: what is kept and what to do next, then the help."""
+    """Bare `retro`: what is kept and what to do next; the help where nothing is kept yet."""
     import argparse
 
     from retro.cli import interface, output, start
@@ -194,8 +194,7 @@ def _show_start(options: dict[str, str | bool]) -> int:
     context = interface.Context(argparse.Namespace(**given))
     if context.json:
         output.print_json({"archive": start.archive(context), "commands": _command_lines()})
-    else:
-        start.show(context)
+    elif not start.show(context):
         print(f"\n{help_text()}", end="")
     return 0
 

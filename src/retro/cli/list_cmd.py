@@ -57,7 +57,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
         chosen.host,
     )
     now = datetime.now(timezone.utc)
-    listing = _read(context, wanted, chosen.limit)
+    listing = read(context, wanted, chosen.limit)
     retention = expiring(context.settings, context.env, listing.captured, now)
     if context.json:
         output.print_json({"sessions": listing.sessions, "total": listing.total, "retention": retention})
@@ -65,7 +65,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     for entry in retention:
         output.warn(warning(entry))
     if listing.sessions:
-        _say_sessions(listing, now)
+        say_sessions(listing, now)
         if listing.total > len(listing.sessions):
             of = f"{output.count(len(listing.sessions))} of {output.count(listing.total)}"
             output.notice(f"{of}; --limit shows more, --since, --project and --host choose")
@@ -74,7 +74,8 @@ def run(args: argparse.Namespace, context: Context) -> int:
     return 0
 
 
-def _read(context: Context, wanted: queries.Wanted, limit: int | None) -> Listing:
+def read(context: Context, wanted: queries.Wanted, limit: int | None) -> Listing:
+    """The newest sessions that are wanted, and what is needed to show them."""
     with sessions.reading(context) as index:
         if index is None:
             return Listing([], 0, {}, [], Captured({}, {}))
@@ -84,7 +85,7 @@ def _read(context: Context, wanted: queries.Wanted, limit: int | None) -> Listin
         return Listing(found, total, short, queries.projects(index), queries.captured(index))
 
 
-def _say_sessions(listing: Listing, now: datetime) -> None:
+def say_sessions(listing: Listing, now: datetime) -> None:
     """A line for each; without the column of outcomes where none of them has one."""
     rows = [_row(session, listing.short, now) for session in listing.sessions]
     shown = [at for at, column in enumerate(COLUMNS) if column.title != "outcome" or any(row[at] for row in rows)]
