@@ -164,7 +164,7 @@ def test_background_sweeps_coalesce(swept: Retro, root: Path) -> None:
 
 
 def hook_file(path: Path) -> HookFile:
-    return HookFile(str(path), {"stop": "Stop", "session-end": "SessionEnd"}, _entry)
+    return HookFile(str(path), {"stop": "Stop", "session-end": "SessionEnd"}, _entry, "UserPromptSubmit")
 
 
 def _entry(command: str) -> dict[str, object]:
@@ -199,6 +199,32 @@ def test_install_then_uninstall_leaves_the_very_file(retro: Retro, host: str) ->
     assert retro.json("hooks", "uninstall", host)["hooks"][0]["changed"] is False
 
 
+@pytest.mark.parametrize("host", agents.hooked())
+def test_the_hook_that_hands_out_memories_comes_when_it_is_asked_for_and_goes_by_itself(
+    retro: Retro, host: str
+) -> None:
+    file = agents.hooked()[host].hooks(os.environ)
+    path = Path(file.path)
+    assert retro.json("hooks", "install", host)["hooks"][0]["weave"] is False
+    plain = path.read_bytes()
+    assert b"memory weave" not in plain
+    assert retro.json("hooks", "install", host, "--weave")["hooks"][0]["weave"] is True
+    both = path.read_bytes()
+    (entry,) = json.loads(both)["hooks"][file.prompt]
+    assert f"memory weave --hook --host {host} --installed" in json.dumps(entry)
+    assert retro.json("hooks", "install", host)["hooks"][0]["changed"] is False  # what was chosen stays
+    assert [(one["installed"], one["weave"]) for one in retro.json("hooks", host)["hooks"]] == [(True, True)]
+    assert retro.json("hooks", "uninstall", host, "--weave", "--dry-run")["hooks"][0]["changed"] is True
+    assert path.read_bytes() == both
+    retro.json("hooks", "uninstall", host, "--weave")
+    assert path.read_bytes() == plain
+    assert [(one["installed"], one["weave"]) for one in retro.json("hooks", host)["hooks"]] == [(True, False)]
+    retro.json("hooks", "install", host, "--weave")
+    retro.json("hooks", "uninstall", host)
+    assert not path.exists()
+    assert retro("hooks", "--weave").code == 2
+
+
 def test_a_file_that_was_made_for_the_hooks_goes_with_them(tmp_path: Path) -> None:
     file = hook_file(tmp_path / "agent" / "settings.json")
     before, after = hooks.with_entries(file, "claude", "retro")
@@ -230,18 +256,23 @@ json_values: st.SearchStrategy[Any] = st.recursive(
 
 @given(
     st.dictionaries(st.text(), json_values, max_size=4).map(lambda d: {k: v for k, v in d.items() if k != "hooks"}),
-    st.dictionaries(st.sampled_from(["Stop", "SessionEnd", "Other"]), st.lists(st.just(OTHER), min_size=1, max_size=2)),
+    st.dictionaries(
+        st.sampled_from(["Stop", "SessionEnd", "UserPromptSubmit", "Other"]),
+        st.lists(st.just(OTHER), min_size=1, max_size=2),
+    ),
     st.sampled_from([None, 1, 2, "\t"]),
+    st.booleans(),
 )
 def test_whatever_else_stands_there_is_the_same_afterwards(
-    tmp_path_factory: pytest.TempPathFactory, rest: dict[str, Any], events: dict[str, Any], indent: Any
+    tmp_path_factory: pytest.TempPathFactory, rest: dict[str, Any], events: dict[str, Any], indent: Any, weave: bool
 ) -> None:
     document = {**rest, **({"hooks": events} if events else {})}
     file = hook_file(tmp_path_factory.mktemp("settings") / "settings.json")
     text = json.dumps(document, indent=indent, ensure_ascii=False)
     Path(file.path).write_bytes(text.encode("utf-8", "surrogatepass"))
-    hooks.write(file, *hooks.with_entries(file, "claude", "/opt/my tools/retro"))
+    hooks.write(file, *hooks.with_entries(file, "claude", "/opt/my tools/retro", weave=weave))
     assert hooks.installed(file)
+    assert hooks.weaves(file) == weave
     assert {key: value for key, value in json.loads(Path(file.path).read_bytes()).items() if key != "hooks"} == rest
     hooks.write(file, *hooks.without_entries(file))
     assert Path(file.path).read_bytes() == text.encode("utf-8", "surrogatepass")

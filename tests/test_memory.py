@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
@@ -336,6 +337,49 @@ def test_the_light_entry_never_writes_the_index(places: Places, retro: Retro) ->
     before = Path(places.index).read_bytes()
     assert woven(retro, ERROR, "--session", "one")
     assert Path(places.index).read_bytes() == before
+
+
+def hook(retro: Retro, monkeypatch: pytest.MonkeyPatch, prompt_: str, **told_: str) -> str:
+    """What a hook answers an agent that says this on its standard input."""
+    said = json.dumps({"prompt": prompt_, "cwd": "/home/dev/code", **told_}).encode()
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(said)))
+    return retro.says("memory", "weave", "--hook", "--host", "claude", "--installed")
+
+
+@pytest.mark.parametrize("name", ["session_id", "sessionId"])
+def test_a_hook_answers_with_the_json_that_its_agent_expects(
+    places: Places, retro: Retro, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    cli.run(["memory", "init"])
+    event = {"hook_event_name": "UserPromptSubmit"} if name == "session_id" else {}
+    answer = json.loads(hook(retro, monkeypatch, ERROR, **{name: "one"}, **event))
+    given_ = answer["hookSpecificOutput"] if event else answer
+    assert set(answer) == ({"hookSpecificOutput"} if event else {"additionalContext"})
+    assert given_.get("hookEventName") == event.get("hook_event_name")
+    assert given_["additionalContext"].startswith("[memory ")
+    assert hook(retro, monkeypatch, ERROR, **{name: "one"}, **event) == ""  # that session has it
+    assert hook(retro, monkeypatch, "write a haiku about spring", **{name: "two"}, **event) == ""
+    learning.intake(places)
+    (noted,) = [change for change in store.read(places).changes if change.what == "woven"]
+    assert (noted.host, noted.session_id) == ("claude", "one")
+
+
+def test_what_other_hooks_put_before_a_prompt_is_not_what_was_typed(
+    places: Places, retro: Retro, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cli.run(["memory", "init"])
+    before = f"<hook_context>{ERROR}</hook_context>\n\n"
+    assert hook(retro, monkeypatch, f"{before}write a haiku about spring") == ""
+    assert hook(retro, monkeypatch, f"{before}{before}{ERROR}") != ""
+    assert hook(retro, monkeypatch, "<hook_context>" * 40) == ""
+
+
+@pytest.mark.parametrize("said", [b"", b"{", b"[]", b'"x"', b"\xff\xfe", b'{"prompt": 3}', b"[" * 99_999, b"null"])
+def test_a_hook_that_is_told_nonsense_says_nothing(
+    places: Places, retro: Retro, monkeypatch: pytest.MonkeyPatch, said: bytes
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(said)))
+    assert retro.says("memory", "weave", "--hook", "--host", "claude") == ""
 
 
 @pytest.mark.parametrize("arguments", [[], ["--query"], ["--budget", "x"], ["--query", "\x00" * 99], ["--cwd", "\0"]])

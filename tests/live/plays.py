@@ -30,8 +30,12 @@ PLAYS: Final[dict[str, tuple[Callable[[Path], Sequence[Lane]], Callable[[Path, M
     "gemini": (gemini_plays.lanes, gemini_plays.work),
     "grok": (grok_plays.lanes, grok_plays.work),
     "claude-hooks": (claude_plays.lanes, hook_plays.claude),
+    "claude-weave": (claude_plays.lanes, hook_plays.claude_weave),
     "codex-hooks": (codex_plays.lanes, hook_plays.codex),
+    "codex-weave": (codex_plays.lanes, hook_plays.codex_weave),
     "copilot-hooks": (copilot_plays.lanes, hook_plays.copilot),
+    "copilot-weave": (copilot_plays.lanes, hook_plays.copilot_weave),
     "gemini-hooks": (gemini_plays.lanes, hook_plays.gemini),
+    "gemini-weave": (gemini_plays.lanes, hook_plays.gemini_weave),
     "opencode": (opencode_plays.lanes, opencode_plays.work),
 }

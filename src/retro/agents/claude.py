@@ -86,7 +86,7 @@ def _holds(folder: str) -> bool:
 def hooks(env: Mapping[str, str]) -> HookFile:
     """`settings.json` of the first entry of CLAUDE_CONFIG_DIR, or of the default folder."""
     events = {"stop": "Stop", "session-end": "SessionEnd"}
-    return HookFile(os.path.join(_own_folder(env), "settings.json"), events, _hook_entry)
+    return HookFile(os.path.join(_own_folder(env), "settings.json"), events, _hook_entry, "UserPromptSubmit")
 
 
 def instructions(env: Mapping[str, str], folder: str) -> InstructionFile:

@@ -105,7 +105,7 @@ def hooks(env: Mapping[str, str]) -> HookFile:
     folder = own_folder(env, "CODEX_HOME", ".codex")
     events = {"stop": "Stop", "session-end": "SessionEnd"}
     note = "Codex runs hooks only when they are trusted: start codex once and confirm them"
-    return HookFile(os.path.join(folder, "hooks.json"), events, _hook_entry, note)
+    return HookFile(os.path.join(folder, "hooks.json"), events, _hook_entry, "UserPromptSubmit", note)
 
 
 def instructions(env: Mapping[str, str], folder: str) -> InstructionFile:

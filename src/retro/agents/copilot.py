@@ -66,7 +66,12 @@ def roots(env: Mapping[str, str], extra: Sequence[str]) -> list[Root]:
 def hooks(env: Mapping[str, str]) -> HookFile:
     """`settings.json` in COPILOT_HOME, or in the default folder."""
     events = {"stop": "agentStop", "session-end": "sessionEnd"}
-    return HookFile(os.path.join(own_folder(env, "COPILOT_HOME", ".copilot"), "settings.json"), events, _hook_entry)
+    return HookFile(
+        os.path.join(own_folder(env, "COPILOT_HOME", ".copilot"), "settings.json"),
+        events,
+        _hook_entry,
+        "userPromptSubmitted",
+    )
 
 
 def _hook_entry(command: str) -> dict[str, object]:

@@ -88,7 +88,7 @@ def roots(env: Mapping[str, str], extra: Sequence[str]) -> list[Root]:
 def hooks(env: Mapping[str, str]) -> HookFile:
     """`settings.json` for all projects."""
     events = {"stop": "AfterAgent", "session-end": "SessionEnd"}
-    return HookFile(os.path.join(_own_folder(env), "settings.json"), events, _hook_entry)
+    return HookFile(os.path.join(_own_folder(env), "settings.json"), events, _hook_entry, "BeforeAgent")
 
 
 def _hook_entry(command: str) -> dict[str, object]:

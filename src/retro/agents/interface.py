@@ -202,6 +202,8 @@ class HookFile(msgspec.Struct, frozen=True):
     """The host's names of ours: `stop` (a turn is over), `session-end`."""
     entry: Callable[[str], dict[str, object]]
     """What stands in an event's list for a command."""
+    prompt: str
+    """The host's name of the event at which a command may add to a prompt."""
     note: str | None = None
     """What the person has to do beside."""
 

@@ -14,12 +14,20 @@ from retro.cadence import files
 from retro.failure import Failure
 
 MARK: Final = "--installed"
-_OURS: Final = re.compile(r"\bretro\b.*\bhook (?:stop|session-end) --host [a-z]+ --installed\b")
+_ENDS: Final = r"\bretro\b.*\bhook (?:stop|session-end) --host [a-z]+ --installed\b"
+_WEAVES: Final = r"\bretro\b.*\bmemory weave --hook --host [a-z]+ --installed\b"
+_WEAVE: Final = re.compile(_WEAVES)
+_OURS: Final = re.compile(f"{_ENDS}|{_WEAVES}")
 
 
 def command(retro: str, event: str, host: str) -> str:
     """The command that a hook runs; `retro` is how the program is called, quoted for a shell."""
     return f"{retro} hook {event} --host {host} {MARK}"
+
+
+def weave_command(retro: str, host: str) -> str:
+    """The command that a hook runs when a prompt was typed."""
+    return f"{retro} memory weave --hook --host {host} {MARK}"
 
 
 def installed(file: HookFile) -> bool:
@@ -28,27 +36,41 @@ def installed(file: HookFile) -> bool:
     return all(_is_ours(events.get(name)) for name in file.events.values())
 
 
-def with_entries(file: HookFile, host: str, retro: str) -> tuple[str | None, str]:
-    """The text of the settings before (None: no file) and after our entries are in it, newest command and all."""
+def weaves(file: HookFile) -> bool:
+    """Whether prompts are given memories."""
+    return _is_ours(_events(_parsed(_read(file.path) or "", file.path)).get(file.prompt), _WEAVE)
+
+
+def with_entries(file: HookFile, host: str, retro: str, *, weave: bool = False) -> tuple[str | None, str]:
+    """The text of the settings before (None: no file) and after our entries are in it, newest command and all.
+
+    With `weave`, or where it was so, prompts are given memories.
+    """
     before = _read(file.path)
     document = _parsed(before or "", file.path)
+    weave = weave or _is_ours(_events(document).get(file.prompt), _WEAVE)
     _take_out(document)
     events = document.setdefault("hooks", {})
-    for event, name in file.events.items():
+    wanted = [(name, command(retro, event, host)) for event, name in file.events.items()]
+    wanted += [(file.prompt, weave_command(retro, host))] if weave else []
+    for name, line in wanted:
         entries = events.setdefault(name, [])
         if not isinstance(entries, list):
             raise _unusable(file.path, f"hooks.{name} is not a list")
-        entries.append(file.entry(command(retro, event, host)))
+        entries.append(file.entry(line))
     return before, _text(document, before)
 
 
-def without_entries(file: HookFile) -> tuple[str | None, str | None]:
-    """The text before and after; the very text of the backup where that says the same. None: no file."""
+def without_entries(file: HookFile, *, only_weave: bool = False) -> tuple[str | None, str | None]:
+    """The text before and after; the very text of the backup where that says the same. None: no file.
+
+    With `only_weave` the other entries stay.
+    """
     before = _read(file.path)
     if before is None:
         return None, None
     document = _parsed(before, file.path)
-    if not _take_out(document):
+    if not _take_out(document, _WEAVE if only_weave else _OURS):
         return before, before
     backup = _read(file.path + files.BACKUP)
     try:
@@ -105,23 +127,22 @@ def _unusable(path: str, why: str) -> Failure:
 # --- entries ---------------------------------------------------------------------------------------------------------
 
 
-def _is_ours(entry: object) -> bool:
+def _is_ours(entry: object, ours: re.Pattern[str] = _OURS) -> bool:
     if isinstance(entry, str):
-        return _OURS.search(entry) is not None
-    if isinstance(entry, dict):
-        return any(map(_is_ours, entry.values()))
-    return isinstance(entry, list) and any(map(_is_ours, entry))
+        return ours.search(entry) is not None
+    inner = entry.values() if isinstance(entry, dict) else entry if isinstance(entry, list) else ()
+    return any(_is_ours(one, ours) for one in inner)
 
 
-def _take_out(document: dict[str, Any]) -> bool:
+def _take_out(document: dict[str, Any], ours: re.Pattern[str] = _OURS) -> bool:
     """Remove our entries, and the lists that hold nothing else; whether there were any."""
     events = _events(document)
     found = False
     for name, entries in list(events.items()):
-        if not isinstance(entries, list) or not _is_ours(entries):
+        if not isinstance(entries, list) or not _is_ours(entries, ours):
             continue
         found = True
-        events[name] = [kept for kept in map(_without_ours, entries) if kept is not None]
+        events[name] = [kept for one in entries if (kept := _without_ours(one, ours)) is not None]
         if not events[name]:
             del events[name]
     if found and not events:
@@ -129,14 +150,14 @@ def _take_out(document: dict[str, Any]) -> bool:
     return found
 
 
-def _without_ours(entry: Any) -> Any:
+def _without_ours(entry: Any, ours: re.Pattern[str]) -> Any:
     """An entry of an event's list without our command; None where nothing is left. Others may share a group with us."""
-    if not _is_ours(entry):
+    if not _is_ours(entry, ours):
         return entry
     group = entry.get("hooks") if isinstance(entry, dict) else None
     if not isinstance(group, list):
         return None
-    kept = [one for one in group if not _is_ours(one)]
+    kept = [one for one in group if not _is_ours(one, ours)]
     return {**entry, "hooks": kept} if kept else None
 
 

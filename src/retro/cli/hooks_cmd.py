@@ -1,4 +1,4 @@
-"""`retro hooks`: has agents tell when a turn or a session is over, so that the next sweep knows."""
+"""`retro hooks`: has agents tell when a turn or a session is over, and ask at each prompt what is remembered."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from retro import agents
 from retro.cadence import hooks
 from retro.cli import output
 from retro.cli.output import Column
+from retro.cli.remembering import is_used
 from retro.failure import WRONG_USAGE, Failure, did_you_mean
 
 if TYPE_CHECKING:
@@ -29,6 +30,8 @@ class Hooks(msgspec.Struct):
     host: str
     file: str
     installed: bool
+    weave: bool = False
+    """Whether prompts are given memories."""
     changed: bool = False
     backup: str | None = None
     diff: str = ""
@@ -37,9 +40,14 @@ class Hooks(msgspec.Struct):
 
 def add_arguments(parser: Parser) -> None:
     """Declare what to do, and for which agents."""
-    parser.usage = "retro hooks [install | uninstall] [HOST …] [--dry-run] [options]"
+    parser.usage = "retro hooks [install | uninstall] [HOST …] [--weave] [--dry-run] [options]"
     parser.add_argument(
         "words", metavar="[install | uninstall] [HOST …]", nargs="*", help="for these agents, or for all"
+    )
+    parser.add_argument(
+        "--weave",
+        action="store_true",
+        help="also the hook that gives a prompt what is remembered; or only that one out",
     )
     parser.add_argument("--dry-run", action="store_true", help="show what would change, write nothing")
 
@@ -50,13 +58,19 @@ def run(args: argparse.Namespace, context: Context) -> int:
     files = _files(args.words[1:] if verb else args.words, context)
     if verb == "install" and not args.words[1:]:
         raise Failure("usage", "for which agents?", f"retro hooks install {' '.join(agents.hooked())}", WRONG_USAGE)
-    found = [_change(verb, host, file, args.dry_run) for host, file in files.items()]
+    if args.weave and verb is None:
+        raise Failure(
+            "usage", "--weave goes with install or uninstall", "retro hooks install HOST --weave", WRONG_USAGE
+        )
+    found = [_change(verb, host, file, args) for host, file in files.items()]
     if context.json:
         output.print_json({"dry_run": args.dry_run, "hooks": found})
     elif verb is None:
         _say_state(found)
     else:
         _say_changes(found, verb, args.dry_run)
+        if args.weave and verb == "install" and not is_used(context):
+            output.say("nothing is remembered yet; retro memory init learns from the sessions that are there", "yellow")
     return 0
 
 
@@ -69,15 +83,22 @@ def _files(named: list[str], context: Context) -> dict[str, HookFile]:
     return {host: modules[host].hooks(context.env) for host in named or modules}
 
 
-def _change(verb: str | None, host: str, file: HookFile, dry_run: bool) -> Hooks:
+def _change(verb: str | None, host: str, file: HookFile, args: argparse.Namespace) -> Hooks:
+    installed, weaves = hooks.installed(file), hooks.weaves(file)
     if verb is None:
-        return Hooks(host, file.path, hooks.installed(file))
-    before, after = hooks.with_entries(file, host, _program()) if verb == "install" else hooks.without_entries(file)
-    done = Hooks(host, file.path, verb == "install", before != after, note=file.note if verb == "install" else None)
+        return Hooks(host, file.path, installed, weaves)
+    before: str | None
+    after: str | None
+    if verb == "install":
+        before, after = hooks.with_entries(file, host, _program(), weave=args.weave)
+        done = Hooks(host, file.path, True, args.weave or weaves, before != after, note=file.note)
+    else:
+        before, after = hooks.without_entries(file, only_weave=args.weave)
+        done = Hooks(host, file.path, installed and args.weave, False, before != after)
     if done.changed:
         lines = [(text or "").splitlines(keepends=True) for text in (before, after)]
         done.diff = "".join(difflib.unified_diff(lines[0], lines[1], file.path, file.path))
-        if not dry_run:
+        if not args.dry_run:
             done.backup = hooks.write(file, before, after)
     return done
 
@@ -97,8 +118,10 @@ def _program() -> str:
 
 
 def _say_state(found: list[Hooks]) -> None:
-    rows = [(one.host, "installed" if one.installed else "", one.file) for one in found]
-    output.table(rows, [Column("agent"), Column("hooks"), Column("file")])
+    rows = [
+        (one.host, "installed" if one.installed else "", "installed" if one.weave else "", one.file) for one in found
+    ]
+    output.table(rows, [Column("agent"), Column("hooks"), Column("weave"), Column("file")])
     if not any(one.installed for one in found):
         output.say(f"retro hooks install {' '.join(one.host for one in found)}")
 

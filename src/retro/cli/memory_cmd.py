@@ -99,6 +99,7 @@ def _of_weave(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--session", metavar="ID", help="nothing is given to a session twice")
     parser.add_argument("--host", metavar="HOST", help="the agent")
     parser.add_argument("--accepted-only", action="store_true", help="only what was accepted")
+    parser.add_argument("--hook", action="store_true", help="answer with the JSON that agents expect of a hook")
 
 
 def _of_utility(parser: argparse.ArgumentParser) -> None:

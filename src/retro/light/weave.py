@@ -30,7 +30,14 @@ LINE = 900
 
 INPUT_LIMIT = 256 * 1024
 _TEXTS = ("--query", "--cwd", "--budget", "--session", "--host", "--root", "--config")
-_FLAGS = ("--accepted-only", "--json", "--no-color")
+_FLAGS = ("--accepted-only", "--hook", "--json", "--no-color")
+_TOLD = (
+    ("--query", ("prompt",)),
+    ("--cwd", ("cwd",)),
+    ("--session", ("session_id", "sessionId")),
+    ("event", ("hook_event_name",)),
+)
+"""What agents call the same thing."""
 
 # Seldom in what is remembered, and worth loading the rules for: they are what hostile text and secrets are made of.
 _DOUBTFUL = (
@@ -73,11 +80,21 @@ def _given(arguments: Sequence[str], options: Mapping[str, str | bool]) -> dict[
         import json
 
         told = json.loads(sys.stdin.buffer.read(INPUT_LIMIT) or b"{}")
-        names = (("--query", "prompt"), ("--cwd", "cwd"), ("--session", "session_id"))
-        for option, name in names:
-            if option not in found and isinstance(told.get(name), str):
-                found[option] = told[name]
+        for option, names in _TOLD:
+            said = next((told[name] for name in names if isinstance(told.get(name), str)), None)
+            if option not in found and said is not None:
+                found[option] = said
+        found["--query"] = _typed(found.get("--query", ""))
     return found
+
+
+def _typed(prompt: str) -> str:
+    """What was typed, without what other hooks put before it."""
+    for _ in range(8):
+        if not prompt.startswith("<hook_context>"):
+            break
+        prompt = prompt.partition("</hook_context>")[2].lstrip()
+    return prompt
 
 
 def _weave(given: dict[str, str]) -> None:
@@ -105,8 +122,18 @@ def _weave(given: dict[str, str]) -> None:
     _note(places, given, chosen, weave, trial)
     if trial and trial["withheld"]:
         return
+    if "--hook" in given:
+        text = _answer(text, given.get("event"))
     sys.stdout.buffer.write(text.encode("utf-8", "replace"))
     sys.stdout.buffer.flush()
+
+
+def _answer(text: str, event: str | None) -> str:
+    """The block as a hook gives it back: agents that name the event want it named, the others take the bare text."""
+    import json
+
+    context = {"additionalContext": text}
+    return json.dumps({"hookSpecificOutput": {"hookEventName": event, **context}} if event else context) + "\n"
 
 
 def woven(connection: apsw.Connection, places: Places, given: Mapping[str, str], weave: str) -> tuple[str, list[Hit]]:

@@ -82,7 +82,7 @@ def was_used(item: Item, trace: Trace, events: Sequence[Event] = ()) -> bool:
         return True
     failing = item.kind == "error_fix"  # its program is the one that fails: no sign of use
     keys = ("check", "example") if failing else ("program", "check", "example", "then")
-    commands = [*item.steps, *_told(item.structured, *keys), *_told_below(item, "support", *keys)]
+    commands = [*_quoted(item.steps), *_told(item.structured, *keys), *_told_below(item, "support", *keys)]
     commands += _told_below(item, "resolution", "program")
     files = {name_of(path) for path in _told(item.structured, "file", "with", "files")}
     for step in trace.steps:
@@ -91,6 +91,13 @@ def was_used(item: Item, trace: Trace, events: Sequence[Event] = ()) -> bool:
         if item.id in step.command or files & {name_of(path) for path in step.edits}:
             return True
     return False
+
+
+def _quoted(steps: Sequence[str]) -> Iterator[str]:
+    """What steps say is to be run: what they quote, of those that people wrote; else all that they say."""
+    for step in steps:
+        quoted = [one for one in step.split("`")[1::2] if one.strip()]
+        yield from quoted or [step]
 
 
 def _told(whole: Mapping[str, object], *keys: str) -> list[str]:
