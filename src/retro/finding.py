@@ -30,7 +30,7 @@ SessionKey = tuple[str, str]
 class Known(msgspec.Struct):
     """What the index knows of sources: enough to see that nothing changed."""
 
-    stamps: dict[bytes, tuple[int, int, int, int]] = {}
+    stamps: dict[str, tuple[int, int, int, int]] = {}
     owners: dict[str, Captured] = {}
     keys: dict[tuple[str, str, str], bytes] = {}
     sessions: list[SessionKey] = []
@@ -63,12 +63,13 @@ class Found(msgspec.Struct):
 def discover(settings: Settings, env: Mapping[str, str], hosts: Iterable[str], known: Known) -> Found:
     """Every source of the wanted hosts on this machine. One host's trouble is not another's."""
     found = Found([], {}, [], [])
+    salt = salt_of(settings, known)
     for host in hosts:
         found.hosts.append(host)
         if not settings.host(host).enabled:
             continue
         agent, paths = agents.named(host), set[str]()
-        captured = _captured(known, host, settings)
+        captured = _captured(known, host, salt)
         for root in agent.roots(env, settings.host(host).sources):
             found.roots.append(root)
             try:
@@ -95,9 +96,8 @@ def _claimed(host: str, path: str) -> list[Source]:
         return []  # only told of by a hook: nothing that was found by itself
 
 
-def _captured(known: Known, host: str, settings: Settings) -> Captured:
+def _captured(known: Known, host: str, salt: int) -> Captured:
     captured = known.owners.get(host, Captured())
-    salt = salt_of(settings, known)
     captured.stores = {path: mark ^ salt for path, mark in known.stores.items()}
     return captured
 
@@ -110,6 +110,8 @@ def salt_of(settings: Settings, known: Known) -> int:
 
 def add_pushed(places: Places, settings: Settings, found: Found) -> None:
     """Add the files that hooks told of and that lie below no root, for instance that of another environment."""
+    if not inbox.waits(places, inbox.ENDED):
+        return
     there = {source.path for sources in found.sessions.values() for source in sources}
     for record in inbox.take(places, inbox.ENDED):
         path, named = record.get("path"), record.get("host")
@@ -146,28 +148,30 @@ def _read_known(connection: apsw.Connection, known: Known) -> None:
         " source.device, source.form, source.kind, source.archive_name"
         " FROM source JOIN session ON session.id = source.session WHERE source.current = 1"
     )
-    for host, session_id, key, path, size, mtime_ns, inode, device, form, *named in rows(connection, query):
-        stamp = known.stamps[path] = (size, mtime_ns, inode & UNSIGNED, device)
-        captured = known.owners.setdefault(host, Captured())
-        captured[os.fsdecode(path)] = (session_id, key)
-        known.keys[host, session_id, key] = path
+    stamps, owners, keys = known.stamps, known.owners, known.keys
+    for host, session_id, key, path, size, mtime_ns, inode, device, form, kind, name in rows(connection, query):
+        text = os.fsdecode(path)
+        stamp = stamps[text] = (size, mtime_ns, inode & UNSIGNED, device)
+        captured = owners.get(host)
+        if captured is None:
+            captured = owners[host] = Captured()
+        captured[text] = (session_id, key)
+        keys[host, session_id, key] = path
         if form == RECORDS:
-            text = os.fsdecode(path)
             store = text.removeprefix(ROWS).rpartition("#")[0]
             plain = key.partition("~")[0]
-            source = Source(host, session_id, plain, named[0], text, named[1], *stamp, form=RECORDS)
+            source = Source(host, session_id, plain, kind, text, name, *stamp, form=RECORDS)
             captured.of_store.setdefault(store, []).append(source)
     known.stores.update((os.fsdecode(path), mark) for path, mark in rows(connection, "SELECT path, mark FROM store"))
     now: dict[str, tuple[int, int]] = {}
-    query = (
-        "SELECT host, session_id, EXISTS (SELECT 1 FROM source WHERE session = session.id AND base > 0),"
-        " normaliser, rules FROM session"
-    )
-    for host, session_id, gaps, *made in rows(connection, query):
+    gaps = "SELECT EXISTS (SELECT 1 FROM source WHERE session = ? AND base > 0)"
+    query = "SELECT id, host, session_id, normaliser, rules FROM session"
+    for number, host, session_id, normaliser, rules in rows(connection, query):
         known.sessions.append((host, session_id))
-        if host in agents.MODULES and host not in now:
+        if host not in now and host in agents.MODULES:
             now[host] = versions(host)
-        if host in now and tuple(made) != now[host] and not gaps:
+        outdated = host in now and (normaliser, rules) != now[host]
+        if outdated and not next(rows(connection, gaps, (number,)))[0]:
             known.outdated.append((host, session_id))
     known.interrupted = due.interrupted(connection)
     known.due = due.upkeep(connection)

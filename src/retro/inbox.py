@@ -148,4 +148,4 @@ def _last_lines(places: Places, name: str, count: int, parts: tuple[str, ...] = 
 
 
 def _path(places: Places, name: str) -> str:
-    return places.checked(os.path.join(places.inbox, f"{name}.jsonl"))
+    return places.checked_session(os.path.join(places.inbox, f"{name}.jsonl"))

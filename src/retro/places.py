@@ -91,11 +91,12 @@ def _hash(identifier: str, size: int) -> str:
 class Places:
     """Where everything lies below one data root. All paths are absolute strings; nothing is created by asking."""
 
-    __slots__ = ("_sound", "root")
+    __slots__ = ("_real", "_sound", "root")
 
     def __init__(self, root: str) -> None:
         self.root: Final = os.path.abspath(root)
         self._sound: set[str] = set()
+        self._real = ""
 
     def __repr__(self) -> str:
         return f"Places({self.root!r})"
@@ -160,10 +161,10 @@ class Places:
     def contains(self, path: str) -> bool:
         """Whether a path lies in the root once every link on its way is followed."""
         try:
-            real, root = os.path.realpath(path), os.path.realpath(self.root)
+            self._real = self._real or os.path.normcase(os.path.realpath(self.root))
+            real, root = os.path.normcase(os.path.realpath(path)), self._real
         except (OSError, ValueError):  # a NUL, a name too long for the system
             return False
-        real, root = os.path.normcase(real), os.path.normcase(root)
         return real == root or real.startswith(root.rstrip(os.sep) + os.sep)
 
     def checked(self, path: str) -> str:

@@ -50,7 +50,7 @@ class Plan(msgspec.Struct):
 def plan_of(settings: Settings, found: Found, force: bool, known: Known, edited: set[bytes]) -> Plan:
     """What there is to do; `edited` are paths that are to be read again, however unchanged they look."""
     for path in edited:
-        known.stamps.pop(path, None)
+        known.stamps.pop(os.fsdecode(path), None)
     plan = Plan({}, set(), known.outdated, {}, known.forgotten)
     for root in found.roots:
         plan.report(root.host)
@@ -74,6 +74,9 @@ def _plan_session(
 ) -> None:
     report = plan.report(session[0])
     report.discovered += 1
+    if not force and all(known.stamps.get(source.path) == stamp_of(source) for source in sources):
+        report.skipped_unchanged += 1
+        return
     if not any((*session, source.key) in known.keys for source in sources):
         if (plan.forgotten and name_hash(*session) in plan.forgotten) or (
             settings.ignored_projects and left_out(settings, sources)
@@ -85,16 +88,18 @@ def _plan_session(
     work = []
     for source in sources:
         path = os.fsencode(source.path)
-        stamp = (source.size, source.mtime_ns, source.inode, source.device)
-        if force or known.stamps.get(path) != stamp:
+        stamp = stamp_of(source)
+        if force or known.stamps.get(source.path) != stamp:
             key = _own_key(known, session, source, path, present)
             again = force or path in edited
             of = (source.archive_name, source.size, again, source.content, source.form, source.copy, stamp)
             work.append(Work(path, key, source.kind, *of))
-    if work:
-        plan.work[session] = work
-    else:
-        report.skipped_unchanged += 1
+    plan.work[session] = work
+
+
+def stamp_of(source: Source) -> tuple[int, int, int, int]:
+    """What a source looks like: while that is as it was, nothing in it is new."""
+    return source.size, source.mtime_ns, source.inode, source.device
 
 
 def _own_key(known: Known, session: SessionKey, source: Source, path: bytes, present: set[bytes]) -> str:

@@ -169,7 +169,9 @@ def _settled(places: Places, settings: Settings) -> Known:
         if reindex.is_archive(places):
             reindex.rebuild(places, settings)
             known = known_sources(places)
-    forgotten_still = [session for session in known.sessions if name_hash(*session) in known.forgotten]
+    forgotten_still = [
+        session for session in (known.sessions if known.forgotten else ()) if name_hash(*session) in known.forgotten
+    ]
     if known.interrupted or forgotten_still or known.undigested or log_is_left(places):
         from retro import settling
 

@@ -263,8 +263,9 @@ def sidecar_facts(key: str, content: bytes) -> Facts | None:
 
 
 def _source(session_id: str, key: str, kind: Kind, path: str, name: str, stat: os.stat_result) -> Source:
-    ids = [_text(part) for part in (session_id, key, name)]
-    return Source(HOST, ids[0], ids[1], kind, path, ids[2], stat.st_size, stat.st_mtime_ns, stat.st_ino, stat.st_dev)
+    names = (session_id, key, name) if (session_id + key + name).isascii() else map(_text, (session_id, key, name))
+    session_id, key, name = names
+    return Source(HOST, session_id, key, kind, path, name, stat.st_size, stat.st_mtime_ns, stat.st_ino, stat.st_dev)
 
 
 def _text(name: str) -> str:
@@ -295,7 +296,7 @@ def _scan(folder: str) -> list[os.DirEntry[str]]:
 
 def _is_there(entry: os.DirEntry[str]) -> bool:
     """Whether it can be looked at: it may be gone by now, or a link in a circle. The entry keeps what `stat` says."""
-    if _UNFINISHED.search(entry.name):
+    if ".tmp" in entry.name and _UNFINISHED.search(entry.name):
         return False
     try:
         entry.stat()

@@ -38,9 +38,8 @@ def existing_roots(
         if not path.strip():
             continue
         folder = os.path.abspath(os.path.expanduser(path.strip()))
-        real = os.path.realpath(folder)
-        if real not in found and holds(folder):
-            found[real] = Root(host, folder, reason)
+        if holds(folder):
+            found.setdefault(os.path.realpath(folder), Root(host, folder, reason))
     return list(found.values())
 
 

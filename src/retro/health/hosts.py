@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 from retro.finding import discover
 from retro.health.interface import Dimension, Scene, judged
 from retro.index.database import rows
@@ -21,7 +19,7 @@ def freshness(scene: Scene) -> Dimension:
     for sources in found.sessions.values():
         for source in sources:
             stamp = (source.size, source.mtime_ns, source.inode, source.device)
-            if scene.known.stamps.get(os.fsencode(source.path)) != stamp:
+            if scene.known.stamps.get(source.path) != stamp:
                 waiting += 1
                 oldest = min(oldest, source.mtime_ns / 1e9 or scene.now)
     newest = next(rows(scene.connection, "SELECT max(captured) FROM session"))[0]
