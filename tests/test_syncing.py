@@ -10,13 +10,17 @@ import pytest
 
 from retro.archive import syncing
 from retro.archive.committed import Part
-from retro.archive.syncing import FEW, THREADS, Syncing
+from retro.archive.syncing import BATCH, FEW, THREADS, Syncing
 from retro.index.writing import Writer
 from support import sweep_up
 
 
-@pytest.mark.parametrize("count", [1, FEW, FEW + 1, 200])
-def test_all_that_was_added_is_synced_once_when_waiting_ends(monkeypatch: pytest.MonkeyPatch, count: int) -> None:
+@pytest.mark.parametrize("quick", [True, False])
+@pytest.mark.parametrize("count", [1, FEW, FEW + 1, BATCH, 200])
+def test_all_that_was_added_is_synced_once_when_waiting_ends(
+    monkeypatch: pytest.MonkeyPatch, count: int, quick: bool
+) -> None:
+    monkeypatch.setattr(syncing, "QUICK_SECONDS", 60 if quick else 0)
     synced: list[str] = []
     monkeypatch.setattr(syncing, "sync_file", synced.append)
     monkeypatch.setattr(syncing, "sync_dir", synced.append)
@@ -31,7 +35,11 @@ def test_all_that_was_added_is_synced_once_when_waiting_ends(monkeypatch: pytest
     work.close()
 
 
-def test_an_error_is_raised_once_and_keeps_nothing_else_from_the_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("quick", [True, False])
+def test_an_error_is_raised_once_and_keeps_nothing_else_from_the_disk(
+    monkeypatch: pytest.MonkeyPatch, quick: bool
+) -> None:
+    monkeypatch.setattr(syncing, "QUICK_SECONDS", 60 if quick else 0)
     synced: list[str] = []
 
     def sync(path: str) -> None:
@@ -51,12 +59,25 @@ def test_an_error_is_raised_once_and_keeps_nothing_else_from_the_disk(monkeypatc
 
 def test_little_is_synced_without_threads_and_much_with_few(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(syncing, "sync_file", lambda _: None)
+    monkeypatch.setattr(syncing, "QUICK_SECONDS", 0)
     before, work = threading.active_count(), Syncing()
     work.add(map(str, range(FEW)), [])
-    assert threading.active_count() == before
+    assert threading.active_count() <= before
     work.add(map(str, range(1000)), [])
     assert threading.active_count() <= before + THREADS
     work.wait()
+    work.close()
+
+
+def test_what_is_synced_at_once_needs_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    synced: list[str] = []
+    monkeypatch.setattr(syncing, "sync_file", synced.append)
+    monkeypatch.setattr(syncing, "QUICK_SECONDS", 60)
+    before, work = threading.active_count(), Syncing()
+    work.add(map(str, range(1000)), [])
+    work.wait()
+    assert threading.active_count() <= before  # those of others may have ended
+    assert len(synced) == 1000
     work.close()
 
 

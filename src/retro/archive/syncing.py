@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Final
@@ -15,6 +16,12 @@ THREADS: Final = 4
 FEW: Final = 8
 """Not worth a thread."""
 
+BATCH: Final = 32
+"""So many are handed to the threads at once: to wake them for each would take longer than what they do."""
+
+QUICK_SECONDS: Final = 100e-6
+"""A file system that syncs a file in less time keeps it in memory, or in a cache that outlasts a power failure."""
+
 _Task = tuple[Callable[[str], None], str]
 
 
@@ -22,62 +29,80 @@ class Syncing:
     """Files and folders on their way to the disk. What is added is on it when `wait` returns."""
 
     def __init__(self) -> None:
-        self._changed = threading.Condition()
+        lock = threading.Lock()
+        self._work, self._done = threading.Condition(lock), threading.Condition(lock)
+        self._gathered: list[_Task] = []
         self._tasks: deque[_Task] = deque()
         self._at_work = self._threads = 0
         self._error: OSError | None = None
+        self._quick: bool | None = None
         self._over = False
 
     def add(self, files: Iterable[str], folders: Iterable[str]) -> None:
         """Begin to sync what was written into files, and the names in folders."""
-        with self._changed:
-            self._tasks += [(sync_file, path) for path in files]
-            self._tasks += [(sync_dir, path) for path in folders]
-            while len(self._tasks) > FEW and self._threads < THREADS:
-                self._threads += 1
-                threading.Thread(target=self._help, daemon=True).start()
-            self._changed.notify_all()
+        self._gathered += [(sync_file, path) for path in files]
+        self._gathered += [(sync_dir, path) for path in folders]
+        if len(self._gathered) >= BATCH and not self._is_quick():
+            self._hand_over()
 
     def wait(self) -> None:
         """Return when everything is on the disk; raises the first OSError that there was."""
-        while task := self._next():
+        if len(self._gathered) > FEW and not self._is_quick():
+            self._hand_over()
+        for task in self._gathered:
             self._carry_out(task)
-        with self._changed:
-            self._changed.wait_for(lambda: not self._at_work)
-            error, self._error = self._error, None
+        self._gathered = []
+        if self._threads:
+            self._help(until_over=False)
+            with self._done:
+                self._done.wait_for(lambda: not self._at_work)
+        error, self._error = self._error, None
         if error is not None:
             raise error
 
     def close(self) -> None:
         """Let the threads go."""
-        with self._changed:
-            self._over = True
-            self._changed.notify_all()
+        if self._threads:
+            with self._work:
+                self._over = True
+                self._work.notify_all()
 
-    def _next(self) -> _Task | None:
-        with self._changed:
-            if not self._tasks:
-                return None
-            self._at_work += 1
-            return self._tasks.popleft()
+    def _is_quick(self) -> bool:
+        """Whether the disk takes no longer than a thread that waits for it; the first file to be synced tells."""
+        if self._quick is None:
+            began = time.perf_counter()
+            self._carry_out(self._gathered.pop())
+            self._quick = time.perf_counter() - began < QUICK_SECONDS
+        return self._quick
+
+    def _hand_over(self) -> None:
+        with self._work:
+            self._tasks += self._gathered
+            self._work.notify_all()
+        self._gathered = []
+        while self._threads < THREADS:
+            self._threads += 1
+            threading.Thread(target=self._help, daemon=True).start()
 
     def _carry_out(self, task: _Task) -> None:
         sync, path = task
-        error = None
         try:
             sync(path)
         except OSError as raised:
-            error = raised
-        with self._changed:
-            self._at_work -= 1
-            self._error = self._error or error
-            self._changed.notify_all()
+            self._error = self._error or raised
 
-    def _help(self) -> None:
+    def _help(self, *, until_over: bool = True) -> None:
+        """Do what was handed over; with `until_over` wait for more, else return once nothing is left."""
         while True:
-            with self._changed:
-                self._changed.wait_for(lambda: self._tasks or self._over)
-                if self._over:
+            with self._work:
+                if until_over:
+                    self._work.wait_for(lambda: self._tasks or self._over)
+                if self._over or not self._tasks:
                     return
-            if task := self._next():
-                self._carry_out(task)
+                self._at_work += 1
+                task = self._tasks.popleft()
+            self._carry_out(task)
+            with self._work:
+                self._at_work -= 1
+                if not (self._at_work or self._tasks):
+                    self._done.notify_all()

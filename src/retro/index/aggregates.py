@@ -25,29 +25,43 @@ _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(Spread).decode
 
 
+MANY: Final = 50_000
+"""Different values are kept apart up to so many."""
+
+
 class Aggregates:
     """Collects changes of readings, and counts them together."""
 
     def __init__(self, connection: apsw.Connection) -> None:
         self._connection = connection
+        self._values: dict[tuple[str, str, Value | None], int] = {}
         self._changes: dict[str, list[int]] = {}
         self._bins: dict[tuple[str, float | str], int] = {}
 
     def add(self, signal: str, unit: str, value: Value | None, sign: int = 1) -> None:
         """Count a reading, or with a sign of -1 count it no longer."""
-        change = self._changes.setdefault(signal, [0, 0, 0, 0])
-        if value is None:
-            change[1] += sign
-            return
-        whole, millionths = parts_of(value)
-        change[0] += sign
-        change[2] += sign * whole
-        change[3] += sign * millionths
-        place = (signal, bin_of(unit, value))
-        self._bins[place] = self._bins.get(place, 0) + sign
+        key = (signal, unit, value)  # most sessions share most values, so that they are looked at once
+        self._values[key] = self._values.get(key, 0) + sign
+        if len(self._values) > MANY:
+            self._sum_up()
+
+    def _sum_up(self) -> None:
+        for (signal, unit, value), times in self._values.items():
+            change = self._changes.setdefault(signal, [0, 0, 0, 0])
+            if value is None:
+                change[1] += times
+                continue
+            whole, millionths = parts_of(value)
+            change[0] += times
+            change[2] += times * whole
+            change[3] += times * millionths
+            place = (signal, bin_of(unit, value))
+            self._bins[place] = self._bins.get(place, 0) + times
+        self._values = {}
 
     def write(self) -> bool:
         """Bring the tables up to date; whether there was anything."""
+        self._sum_up()
         if not self._changes:
             return False
         self._connection.executemany(_ADD, [(name, *change) for name, change in self._changes.items()])

@@ -23,6 +23,10 @@ READER_MS = 3000
 READER_CACHE_KIB = 16_000
 """At most: of pages that were read, and of what is sorted before it goes to a file."""
 
+STATEMENTS = 512
+"""Prepared statements are kept as long as so few others were run since: what is run once a session is not made anew
+for each."""
+
 _NO_SPACE = 64 * 1024
 
 
@@ -34,7 +38,7 @@ def open_writer(path: str, *, wait_ms: int = BUSY_MS) -> apsw.Connection:
     """Open the index to be written, making it where there is none."""
     os.close(open_private(path, os.O_RDWR | os.O_CREAT))
     try:
-        connection = apsw.Connection(path)
+        connection = apsw.Connection(path, statementcachesize=STATEMENTS)
         _prepare(connection, wait_ms)
         connection.pragma("auto_vacuum", "incremental")  # counts for a new one only: pages can be given back
         connection.pragma("journal_mode", "wal")

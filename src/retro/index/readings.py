@@ -78,7 +78,8 @@ def values_of(connection: apsw.Connection, number: int) -> dict[str, tuple[Value
     """The values of one session's readings, by the signals' names in order, each with how sure it is."""
     known()
     query = "SELECT signal, value, confidence FROM reading WHERE session = ? ORDER BY signal"
-    return {signal: (_typed(signal, value), sure) for signal, value, sure in rows(connection, query, (number,))}
+    found = rows(connection, query, (number,))
+    return {name: (value if value is None else _typed(name, value), sure) for name, value, sure in found}
 
 
 def spent_of(connection: apsw.Connection, host: str, session_id: str) -> Spent | None:
@@ -167,28 +168,49 @@ class Readings:
         self._aggregates = Aggregates(connection)
         self._lines: list[log.Line] = []
         self._told_before = False
+        self._standing: dict[int, dict[str, Row]] = {}
+        """What is stored of the sessions of this transaction that `put` was told to keep in mind."""
+        self._said: dict[int, dict[str, Reading]] = {}
+        """What was said of them in it."""
 
-    def put(self, number: int, name: Name, readings: Iterable[Reading]) -> None:
-        """Store what signals say now; what others said stays. Only what changed is written."""
-        query = f"SELECT {_COLUMNS} FROM reading WHERE session = ?"  # noqa: S608 - our own columns
-        before: dict[str, Row] = {row[0]: row for row in rows(self._connection, query, (number,))}
-        now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-        changed, said = [], []
+    def put(
+        self, number: int, name: Name, readings: Iterable[Reading], *, new: bool = False, keep: bool = False
+    ) -> None:
+        """Store what signals say now; what others said stays. Only what changed is written.
+
+        Of a `new` session nothing was read before. With `keep` what is stored of it need not be looked up again
+        before the next `settle`.
+        """
+        before = {} if new else self._stored(number)
+        told = bool(before) and not self._told_before
+        spoken = self._said.setdefault(number, {}) if keep else {}
+        changed, said, add = [], [], self._aggregates.add
         for one in readings:
-            row, old = _row(one), before.get(one.signal)
+            row = _row(one)
+            old, spoken[row[0]] = before.get(row[0]), one
             if row == old:
                 continue
             changed.append((number, *row))
             said.append(one)
             if old is None or old[1] != row[1]:
                 if old is not None:
-                    self._aggregates.add(old[0], old[2], old[1], -1)
-                self._aggregates.add(one.signal, one.unit, row[1])
-        self._connection.executemany(_PUT, changed)
+                    add(old[0], old[2], old[1], -1)
+                add(row[0], row[2], row[1])
+            before[row[0]] = row
+        if keep:
+            self._standing[number] = before
         if said:
-            if before and not self._told_before:  # else its digest is not written yet, or says it already
+            self._connection.executemany(_PUT, changed)
+            if told:  # else its digest is not written yet, or says it already
                 self._connection.execute(_OUTDATE, (number,))
+            now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
             self._lines.append(log.Line(log.SCHEMA, *name, now, said))
+
+    def _stored(self, number: int) -> dict[str, Row]:
+        if (standing := self._standing.get(number)) is not None:
+            return standing
+        query = f"SELECT {_COLUMNS} FROM reading WHERE session = ?"  # noqa: S608 - our own columns
+        return {row[0]: row for row in rows(self._connection, query, (number,))}
 
     def put_of_ledger(self, number: int, name: Name, wanted: Collection[Signal] | None = None) -> None:
         """Read again what the ledger tells of a session: all of it, or what some signals say."""
@@ -196,7 +218,10 @@ class Readings:
         context.spent = spent_of(self._connection, *name)
         signals = in_sweep(ledger=True) if wanted is None else wanted
         own = {signal.name for signal in signals}
-        context.readings = {one.signal: one for one in readings_of(self._connection, number) if one.signal not in own}
+        said = self._said.get(number, {})
+        for signal, row in self._stored(number).items():
+            if signal not in own:
+                context.readings[signal] = said.get(signal) or _reading(row)
         self.put(number, name, evaluate(context, signals))
 
     def drop(self, number: int) -> None:
@@ -208,6 +233,8 @@ class Readings:
     def settle(self) -> None:
         """Make what was taken count: sums, and lines in the log."""
         lines, self._lines = self._lines, []
+        self._standing.clear()
+        self._said.clear()
         if not (self._aggregates.write() or lines):
             return
         state = state_of(self._connection)
@@ -286,7 +313,8 @@ def _put_state(connection: apsw.Connection, state: State) -> None:
 
 def _row(one: Reading) -> Row:
     value = int(one.value) if isinstance(one.value, bool) else one.value
-    return one.signal, value, one.unit, one.confidence, one.method, _json(one.evidence).decode(), one.reason
+    evidence = _json(one.evidence).decode() if one.evidence else "[]"
+    return one.signal, value, one.unit, one.confidence, one.method, evidence, one.reason
 
 
 def _reading(row: Row) -> Reading:

@@ -151,14 +151,14 @@ class Writer:
             )
         if not part.sources:
             return
-        number, scope = self._session(part)
+        number, scope, known = self._session(part)
         new = scope is None
         before = self._counted(number) if part.evicted and not new else None
         for state in part.sources:
             self._source(number, part, state)
         self._turns(number, part)
         put_tracks(self._connection, number, part)
-        self._readings.put(number, (part.host, part.session_id), part.readings)
+        self._readings.put(number, (part.host, part.session_id), part.readings, new=not known, keep=True)
         owner, place = self._refresh(number, part, new, before)
         landmarks.write(self._connection, number, part, place)
         passages.write(self._passages, number, part, scope)
@@ -173,8 +173,8 @@ class Writer:
                 self._readings.put_of_ledger(int(number), name)
         self._readings.settle()
 
-    def _session(self, part: Part) -> tuple[int, Scope | None]:
-        """The row of a session, and where it belonged; None for a new one, which its digest alone may have told of."""
+    def _session(self, part: Part) -> tuple[int, Scope | None, bool]:
+        """The row of a session; where it belonged, None for a new one; whether at least its digest told of it."""
         name = (part.host, part.session_id)
         captured = max(state.captured for state in part.sources)
         query = (
@@ -183,11 +183,11 @@ class Writer:
         )
         for number, known, *where in list(rows(self._connection, query, (captured, *name))):
             if known:
-                return int(number), Scope(part.host, *where)
+                return int(number), Scope(part.host, *where), True
             self._connection.execute("DELETE FROM turn WHERE session = ?", (number,))
-            return int(number), None
+            return int(number), None, True
         query = "INSERT INTO session (captured, host, session_id) VALUES (?, ?, ?) RETURNING id"
-        return int(next(rows(self._connection, query, (captured, *name)))[0]), None
+        return int(next(rows(self._connection, query, (captured, *name)))[0]), None, False
 
     def _source(self, number: int, part: Part, state: SourceState) -> None:
         self._connection.execute(_PUT_SOURCE, (number, *source_row(state)))

@@ -56,15 +56,15 @@ def reading(
     """What a signal's function gives: a value, the events that show it, and how sure it is (0 to 1)."""
     if isinstance(value, float):
         value = round(value, _DIGITS)
-    shown = list(islice(evidence, EVIDENCE + 1))
+    shown = list(islice(evidence, EVIDENCE + 1)) if evidence != () else []
     if len(shown) > EVIDENCE:
         del shown[EXAMPLES:]
-    return Reading("", value, confidence=round(confidence, 3), evidence=shown, reason=reason)
+    return Reading("", value, "", confidence if confidence == 1.0 else round(confidence, 3), "", shown, reason)
 
 
 def missing(reason: str) -> Reading:
     """What a signal's function gives where the session lacks what it takes to say something."""
-    return Reading("", None, confidence=0.0, reason=reason)
+    return Reading("", None, "", 0.0, "", [], reason)
 
 
 class Spent(NamedTuple):

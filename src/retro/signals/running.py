@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from functools import lru_cache
 from typing import Final
 
@@ -35,31 +35,24 @@ def evaluate(context: SessionContext, signals: Collection[Signal]) -> list[Readi
     """Read signals of one session, in order; each sees those before it."""
     found = []
     for signal in signals:
-        result = _one(signal, context)
+        try:
+            result = signal.read(context)
+            if not isinstance(result, Reading) or not (result.value is None or _FITS[signal.kind](result.value)):
+                result = missing(f"the signal gave {type(result).__name__}, which is no {signal.kind} reading")
+        except Exception as error:
+            result = missing(f"the signal failed: {type(error).__name__}: {str(error)[:200]}")
+        result.signal, result.unit, result.method = signal.name, signal.unit, signal.method
         context.readings[signal.name] = result
         found.append(result)
     return found
 
 
-def _one(signal: Signal, context: SessionContext) -> Reading:
-    try:
-        result = signal.read(context)
-        if not _fits(signal, result):
-            result = missing(f"the signal gave {type(result).__name__}, which is no {signal.kind} reading")
-    except Exception as error:
-        result = missing(f"the signal failed: {type(error).__name__}: {str(error)[:200]}")
-    result.signal, result.unit, result.method = signal.name, signal.unit, signal.method
-    return result
-
-
-def _fits(signal: Signal, result: object) -> bool:
-    if not isinstance(result, Reading):
-        return False
-    value = result.value
-    if value is None:
-        return True
-    if signal.kind == "boolean":
-        return isinstance(value, bool)
-    if signal.kind == "categorical":
-        return isinstance(value, str)
+def _is_number(value: object) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool) and value == value
+
+
+_FITS: Final[dict[str, Callable[[object], bool]]] = {
+    "numeric": _is_number,
+    "boolean": lambda value: isinstance(value, bool),
+    "categorical": lambda value: isinstance(value, str),
+}
