@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Generic, NamedTuple, TypeVar
+from typing import Generic, TypeVar
 
 import msgspec
 
@@ -12,7 +12,7 @@ from retro.places import make_private_dir, open_private
 Item = TypeVar("Item")
 
 
-class Read(NamedTuple, Generic[Item]):
+class Read(msgspec.Struct, Generic[Item]):
     """The lines that could be read, in order, and the numbers of those that could not."""
 
     items: list[Item]
