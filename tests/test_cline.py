@@ -87,3 +87,20 @@ def test_a_session_is_claimed_as_a_file_and_as_a_folder(tmp_path: Path) -> None:
     folder = tmp_path / "home" / ".cline" / "data" / "tasks" / TASK
     for path in (folder, folder.parent, folder / "api_conversation_history.json"):
         assert {(source.host, source.session_id) for source in agents.claimed(str(path))} == {("cline", TASK)}
+
+
+def test_a_result_whose_words_are_a_block_of_their_own_is_no_prompt(tmp_path: Path) -> None:
+    ran = {"role": "assistant", "content": "<execute_command><command>ls</command></execute_command>"}
+    back = user("[execute_command for 'ls'] Result:", "a.py", "<environment_details>\nx\n</environment_details>")
+    image = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AAAA"}}
+    seen = {"role": "user", "content": [{"type": "text", "text": "[browser_action for 'launch'] Result:"}, image]}
+    found = swept(tmp_path, [user("go"), ran, back, seen])
+    assert [turn["prompt"] for turn in found.turns.values()] == ["go"]
+    assert said(found)[2] == ("tool_result", "a.py")
+
+
+def test_a_mark_that_is_put_on_a_message_later_makes_no_second_one(tmp_path: Path) -> None:
+    first = user("go") | {"ts": 1788336000000}
+    swept(tmp_path, [first])
+    found = swept(tmp_path, [first | {"condenseParent": "c1"}])
+    assert said(found) == [("message", "go")]

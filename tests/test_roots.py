@@ -16,10 +16,14 @@ PLACES: Final = {
     "linux": {},
     "macos": {
         "cline": (".config/Code", "Library/Application Support/Code"),
+        "roo": (".config/Code", "Library/Application Support/Code"),
+        "kilo": (".config/Code", "Library/Application Support/Code"),
         "vscode": (".config/Code", "Library/Application Support/Code"),
     },
     "windows": {
         "cline": (".config/Code", "AppData/Roaming/Code"),
+        "roo": (".config/Code", "AppData/Roaming/Code"),
+        "kilo": (".config/Code", "AppData/Roaming/Code"),
         "vscode": (".config/Code", "AppData/Roaming/Code"),
         "hermes": (".hermes", "AppData/Local/hermes"),
         "neovim": (".local/share/nvim", "AppData/Local/nvim-data"),
@@ -56,6 +60,8 @@ MOVED: Final = [
     ("cline", "CLINE_DATA_DIR", ".cline/data", ""),
     ("cline", "CLINE_SESSION_DATA_DIR", ".cline/data/sessions", ""),
     ("cline", "VSCODE_APPDATA", ".config", ""),
+    ("roo", "VSCODE_APPDATA", ".config", ""),
+    ("kilo", "VSCODE_APPDATA", ".config", ""),
     ("deepseek", "DSH_HOME", ".dsh", ""),
     ("openclaw", "OPENCLAW_STATE_DIR", ".openclaw", ""),
     ("hermes", "HERMES_HOME", ".hermes", ""),

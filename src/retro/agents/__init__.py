@@ -30,6 +30,8 @@ MODULES: Final = {
     "antigravity": "retro.agents.antigravity",
     "omp": "retro.agents.omp",
     "iflow": "retro.agents.iflow",
+    "roo": "retro.agents.roo",
+    "kilo": "retro.agents.kilo",
     "cline": "retro.agents.cline",
     "visualstudio": "retro.agents.visualstudio",
     "posit": "retro.agents.posit",

@@ -9,21 +9,20 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from retro.agents import editors
-from retro.agents.cline_kinds import BOOKKEEPING_TYPES as BOOKKEEPING_TYPES
-from retro.agents.cline_kinds import HOST as HOST
-from retro.agents.cline_kinds import UNCOUNTED as UNCOUNTED
-from retro.agents.cline_kinds import USAGE
+from retro.agents import editors, tasks
 from retro.agents.fields import Fields, decode, first, mapping, string
 from retro.agents.homes import head, homes
 from retro.agents.interface import DOCUMENT, TRANSCRIPT, Facts, Root, Source
 from retro.agents.plainfiles import BESIDE, MAIN, FileHost, Part
+from retro.agents.task_kinds import BOOKKEEPING_TYPES as BOOKKEEPING_TYPES
+from retro.agents.task_kinds import UNCOUNTED as UNCOUNTED
 
 if TYPE_CHECKING:
-    from retro.agents.cline_records import ClineReader
+    from retro.agents.task_records import TaskReader
 
 __all__ = ["BOOKKEEPING_TYPES", "HOST", "META_NAME", "MOVED_BY", "NORMALISER", "UNCOUNTED", "claims", "discover"]
 
+HOST: Final = "cline"
 NORMALISER: Final = 1
 META_NAME: Final = "meta.json"
 MOVED_BY: Final = ("CLINE_SESSION_DATA_DIR", "CLINE_DATA_DIR", "CLINE_DIR", *editors.MOVED_BY)
@@ -33,14 +32,9 @@ EXTENSION: Final = ("globalStorage", "saoudrizwan.claude-dev")
 
 MESSAGES: Final = ".messages.json"
 COMPACTION: Final = ".compaction.json"
-HISTORY: Final = "api_conversation_history.json"
-SHOWN: Final = "ui_messages.json"
-METADATA: Final = "task_metadata.json"
 MANIFEST: Final = f"{BESIDE}session.json"
 
 _SPOKEN: Final = re.compile(rb'"messages"\s*:\s*\[')
-_LIST: Final = re.compile(rb'(?:\xef\xbb\xbf)?\s*\[\s*(?:\]|\{\s*"(?:role|ts|content|type)")')
-_FOLDER: Final = re.compile(rb"Current Working Directory \(((?:[^\"\\)]|\\.){1,4096})\)")
 
 
 def roots(env: Mapping[str, str], extra: Sequence[str]) -> list[Root]:
@@ -50,7 +44,7 @@ def roots(env: Mapping[str, str], extra: Sequence[str]) -> list[Root]:
     moved = env.get("CLINE_DIR", "").strip()
     wanted += [(os.path.join(moved, "data"), "CLINE_DIR")] if moved else []
     wanted += [(os.path.join(home, ".cline", "data"), "default") for home in homes(env)]
-    wanted += [(os.path.join(user, *EXTENSION), reason) for user, reason in editors.user_folders(env)]
+    wanted += [(os.path.join(user, *EXTENSION), reason) for user, reason in editors.user_folders(env, editors.FORKS)]
     return _FILES.roots([*wanted, *((entry, "settings") for entry in extra)])
 
 
@@ -68,11 +62,7 @@ def _look(path: str) -> Part | None:
         beside = os.path.isfile(os.path.join(folder, f"{session}{MESSAGES}"))
         main = own == session or not beside
         return Part(own if main else session, MAIN if main else f"agent-{own}") if _is_transcript(path) else None
-    if name == HISTORY:
-        return Part(session, MAIN) if _LIST.match(head(path)) else None
-    if name == SHOWN:
-        return Part(session, USAGE) if _LIST.match(head(path)) else None
-    return _beside(folder, name, session)
+    return _beside(folder, name, session) or tasks.look(path)
 
 
 def _is_transcript(path: str) -> bool:
@@ -87,8 +77,6 @@ def _beside(folder: str, name: str, session: str) -> Part | None:
         return Part(session, MANIFEST if own == session else f"{BESIDE}{name}")
     if name.endswith(COMPACTION) and os.path.isfile(os.path.join(folder, session + MESSAGES)):
         return Part(session, f"{BESIDE}{name}")
-    if name == METADATA and os.path.isfile(os.path.join(folder, HISTORY)):
-        return Part(session, f"{BESIDE}{name}")
     return None
 
 
@@ -96,7 +84,7 @@ _FILES: Final = FileHost(
     HOST,
     ("sessions/*/*.json", "tasks/*/*.json", "*/*.json"),
     _look,
-    _FOLDER,
+    tasks.FOLDER,
     DOCUMENT,
 )
 discover, claims = _FILES.discover, _FILES.claims
@@ -111,11 +99,11 @@ def folder_of(source: Source) -> str | None:
     return first(found, "cwd", "workspace_root")
 
 
-def reader(session_id: str, key: str, source_key: str, saved: bytes, facts: Facts) -> ClineReader:
+def reader(session_id: str, key: str, source_key: str, saved: bytes, facts: Facts) -> TaskReader:
     """The reader of one session, one of its sub-agents, or of what a task's window showed."""
-    from retro.agents.cline_records import ClineReader  # a sweep that finds nothing new loads no reader
+    from retro.agents.task_records import reader_of  # a sweep that finds nothing new loads no reader
 
-    return ClineReader(session_id, key.partition("~")[0], source_key, saved, facts)
+    return reader_of(HOST)(session_id, key.partition("~")[0], source_key, saved, facts)
 
 
 def sidecar_facts(key: str, content: bytes) -> Facts | None:

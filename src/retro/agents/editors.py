@@ -9,6 +9,9 @@ from typing import Final
 from retro.agents.homes import homes
 
 PRODUCTS: Final = ("Code", "Code - Insiders", "Code - Exploration", "Code - OSS", "VSCodium", "VSCodium - Insiders")
+FORKS: Final = ("Cursor", "Windsurf", "Windsurf - Next", "Trae", "Kiro", "Positron", "Antigravity")
+"""Editors made from VS Code, in which the same extensions run."""
+
 FLATPAKS: Final = (
     ("com.visualstudio.code", "Code"),
     ("com.visualstudio.code.insiders", "Code - Insiders"),
@@ -30,7 +33,7 @@ SERVERS: Final = (
 )
 
 
-def user_folders(env: Mapping[str, str]) -> list[tuple[str, str]]:
+def user_folders(env: Mapping[str, str], forks: tuple[str, ...] = ()) -> list[tuple[str, str]]:
     """The `User` folder of every edition and why we look there: installed, portable, in a sandbox, on a server."""
     own, *others = homes(env)
     wanted = [(os.path.join(env.get("VSCODE_PORTABLE", ""), "user-data", "User"), "VSCODE_PORTABLE")]
@@ -41,7 +44,7 @@ def user_folders(env: Mapping[str, str]) -> list[tuple[str, str]]:
     data += [env.get("APPDATA", ""), *(os.path.join(home, "AppData", "Roaming") for home in (own, *others))]
     moved = (env.get("VSCODE_APPDATA", ""), "VSCODE_APPDATA")
     for folder, reason in [moved, *((folder, "default") for folder in data)]:
-        wanted += [(os.path.join(folder, product, "User"), reason) for product in PRODUCTS if folder]
+        wanted += [(os.path.join(folder, product, "User"), reason) for product in (*PRODUCTS, *forks) if folder]
     for name, product in FLATPAKS:
         wanted.append((os.path.join(own, ".var", "app", name, "config", product, "User"), "Flatpak"))
     for name, product in SNAPS:

@@ -249,7 +249,7 @@ def _session_of(path: str) -> str | None:
     if path.endswith(".jsonl"):
         records = first_records(path)
         begun = any(record.get("role") == "session_meta" for record in records[:1])
-        spoken = all(record.get("role") in _ROLES and "type" not in record for record in records)
+        spoken = all(string(record.get("role")) in _ROLES and "type" not in record for record in records)
         named = stem(path)
         return named if records and spoken and (begun or named[:8].isdigit()) else None
     found = _snapshot(path)

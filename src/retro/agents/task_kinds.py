@@ -1,12 +1,13 @@
-"""What Cline's parts are called, and which of them give no event."""
+"""What the parts of tasks are called that Cline and what grew out of it keep, and which of them give no event."""
 
 from __future__ import annotations
 
 from typing import Final
 
-HOST: Final = "cline"
 USAGE: Final = "usage"
 """Key of what the window of a task showed: it repeats the conversation, and tells tokens."""
+CHILD: Final = "child"
+"""Key of a task that another one gave: its first words are a model's."""
 
 BOOKKEEPING_TYPES: Final = {
     "version": "the version of the format",
@@ -24,5 +25,7 @@ BOOKKEEPING_TYPES: Final = {
 UNCOUNTED: Final = {
     "message.user": "one without text, image or result gives no event",
     "message.assistant": "one without text, thought or call gives no event",
+    "message.tool": "one without result gives no event",
+    "message.reasoning": "a thought of which only its encrypted form is there gives no event",
 }
 """Parts of which some give an event and some do not."""

@@ -1,4 +1,4 @@
-"""What Cline's messages mean: those of its sessions, and those of tasks, where calls stand in the text."""
+"""What the messages of Cline mean, and of what grew out of it: in sessions, and in tasks, where calls stand in text."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from typing import ClassVar, Final, NamedTuple
 
 from retro.agents.blocks import CALLS, IMAGES, RESULTS, TEXTS, answered, other
 from retro.agents.calls import COMMANDS, Described, describe
-from retro.agents.cline_kinds import BOOKKEEPING_TYPES, HOST, UNCOUNTED, USAGE
-from retro.agents.emitter import ALL, one_line
-from retro.agents.fields import Fields, as_text, blocks, first, items, mapping, parted, string
+from retro.agents.databases import canonical
+from retro.agents.emitter import ALL, content_id, one_line
+from retro.agents.fields import Fields, as_text, blocks, first, items, mapping, parted, string, whole
 from retro.agents.interface import Facts
 from retro.agents.plain import PlainReader, image_in, parsed, text_in, time_of
+from retro.agents.task_kinds import BOOKKEEPING_TYPES, CHILD, UNCOUNTED, USAGE
 from retro.agents.toolnames import tool_kind
-from retro.event import EventType
+from retro.event import Actor, EventType, Origin
 
 TOOLS: Final = {
     "run_commands": EventType.COMMAND,
@@ -22,6 +23,8 @@ TOOLS: Final = {
     "fetch_web_content": EventType.WEB_SEARCH,
     "use_subagents": EventType.SUBAGENT_START,
     "spawn_agent": EventType.SUBAGENT_START,
+    "insert_content": EventType.FILE_EDIT,
+    "search_and_replace": EventType.FILE_EDIT,
 }
 """Names that other hosts do not have."""
 
@@ -41,15 +44,18 @@ _ADDED: Final = (
 )
 """How text begins that the host put beside a prompt."""
 
-_MACHINE: Final = ("[ERROR]", "[TASK RESUMPTION]")
-_RESULT: Final = re.compile(r"\[(\w+)(?: for '.*?')?\] Result:\s*", re.DOTALL)
+_MACHINE: Final = ("[ERROR]", "[TASK RESUMPTION]", "Tool [")
+_RESULT: Final = re.compile(r"\[(\w+)(?: (?:for|in|to) .*?)?\] Result:(?: \(see images? below\))?\s*", re.DOTALL)
 _CALL: Final = re.compile(
     r"<(execute_command|read_file|write_to_file|replace_in_file|search_files|list_files|list_code_definition_names"
+    r"|apply_diff|insert_content|search_and_replace|codebase_search|fetch_instructions|switch_mode|update_todo_list"
     r"|browser_action|web_fetch|web_search|use_mcp_tool|access_mcp_resource|ask_followup_question"
     r"|plan_mode_respond|attempt_completion|new_task|use_subagents)>"
 )
 _GIVEN: Final = re.compile(r"<(\w{1,40})>((?:(?!<\1>).)*?)</\1>", re.DOTALL)
-_FOLDER: Final = re.compile(r"Current Working Directory \((.{1,4096}?)\)")
+_FOLDER: Final = re.compile(r"Current (?:Working|Workspace) Directory \((.{1,4096}?)\) Files")
+_MODEL: Final = re.compile(r"# Current Mode\n.{0,400}?<model>([^<]{1,200})</model>", re.DOTALL)
+_PATH: Final = re.compile(r"<path>\s*([^<]{1,4096}?)\s*</path>")
 
 
 class Said(NamedTuple):
@@ -59,10 +65,15 @@ class Said(NamedTuple):
     tool: str | None = None
 
 
-class ClineReader(PlainReader):
-    """Reads one session, one of its sub-agents, or what a task's window showed."""
+def reader_of(host: str) -> type[TaskReader]:
+    """What reads the tasks and sessions of a host."""
+    return type("TaskReader", (TaskReader,), {"HOST": host})
 
-    HOST: ClassVar[str] = HOST
+
+class TaskReader(PlainReader):
+    """Reads one session, one of its sub-agents, a task, or what a task's window showed."""
+
+    HOST: ClassVar[str] = ""
     BOOKKEEPING_TYPES = BOOKKEEPING_TYPES
     UNCOUNTED = UNCOUNTED
     REMEMBERED = ALL
@@ -70,13 +81,16 @@ class ClineReader(PlainReader):
     def __init__(self, session_id: str, key: str, source: str, saved: bytes, facts: Facts) -> None:
         agent = key.removeprefix("agent-") if key.startswith("agent-") else None
         super().__init__(session_id, source, saved, facts, agent)
-        self._window = key == USAGE
+        self._window, self._given = key == USAGE, key == CHILD
 
     def locate(self, fields: Fields) -> str | None:
-        """A message has an id and a time; of the older ones, which have none, the content tells."""
+        """A message has an id or a time; of the older ones, which have none, the content tells."""
         message = mapping(fields.get("value")) if fields.get("item") else {}
         self.out.timestamp = time_of(message.get("ts"))
-        return string(message.get("id"))
+        if self.out.timestamp is None or self._window:
+            return string(message.get("id"))
+        stays: Fields = {name: message.get(name) for name in ("ts", "role", "content")}  # marks are added later
+        return string(message.get("id")) or content_id(canonical(stays))
 
     def tell(self, fields: Fields) -> str:
         """Add what a member of the document says, or an item of its list."""
@@ -86,10 +100,17 @@ class ClineReader(PlainReader):
         if self._window:
             return self._shown(value)
         role = string(value.get("role")) or "(none)"
-        if role == "assistant":
+        if value.get("isSummary") or value.get("isTruncationMarker"):
+            self.compacted(text_in(value.get("content")))
+        elif value.get("type") == "reasoning":
+            self.think(string(value.get("text")) or text_in(value.get("summary")))
+            role = "reasoning"
+        elif role == "assistant":
             self._answer(value)
         elif role == "user":
             self._user(value.get("content"))
+        elif role == "tool":
+            self._tool(value.get("content"))
         elif text := text_in(value.get("content")):
             self.notice(text, role)
         return f"message.{role}"
@@ -97,9 +118,10 @@ class ClineReader(PlainReader):
     # What people say, and what is said in their place.
 
     def _user(self, content: object) -> None:
-        typed, images = [], list[object]()
-        for block in blocks(content):
+        typed, images, came = [], list[object](), False
+        for block in _joined(content):
             kind = string(block.get("type")) or "text"
+            came = came or kind in RESULTS or _RESULT.match(string(block.get("text")) or "") is not None
             if kind in RESULTS:
                 self._returned(block)
             elif kind in IMAGES:
@@ -108,8 +130,23 @@ class ClineReader(PlainReader):
                 other(self, block, kind)
             elif text := self._added(string(block.get("text")) or ""):
                 typed.append(text)
-        if typed or images:
-            self.prompt("\n".join(typed), images=images)
+        if typed or (images and not came):
+            self._typed("\n".join(typed), images)
+
+    def _typed(self, text: str, images: list[object] | None = None) -> None:
+        """A prompt; the first one of a task that another task gave is that one's."""
+        if not self._given or self.state.notes.setdefault("given", self.out.identity) != self.out.identity:
+            self.prompt(text, images=images)
+        else:
+            self.out.emit(Actor.USER, EventType.MESSAGE, one_line(text), text, origin=Origin.AGENT)
+
+    def _tool(self, content: object) -> None:
+        """Results, where they are messages of their own."""
+        for block in blocks(content):
+            if string(block.get("type")) in RESULTS:
+                self._returned(block)
+            else:
+                other(self, block, string(block.get("type")) or "(none)")
 
     def _added(self, text: str) -> str:
         """What a person typed in a text, if anything; all else in it is the host's."""
@@ -120,6 +157,8 @@ class ClineReader(PlainReader):
         result = _RESULT.match(text)
         if found := _FOLDER.search(text):
             self.work_in(found[1])
+        if found := _MODEL.search(text):
+            self.use(found[1].strip())
         if result:
             self._result(result[1], text[result.end() :])
         elif text.startswith(_MACHINE):
@@ -141,7 +180,9 @@ class ClineReader(PlainReader):
             if kind in TEXTS:
                 self._say(string(block.get("text")) or "")
             elif kind in CALLS:
-                self._called(string(block.get("id")), first(block, "name") or "tool", block.get("input"))
+                self._called(
+                    first(block, "id", "toolCallId"), first(block, "name", "toolName") or "tool", block.get("input")
+                )
             else:
                 answered(self, [block])
         used = mapping(message.get("metrics"))
@@ -172,18 +213,19 @@ class ClineReader(PlainReader):
 
     def _returned(self, block: Fields) -> None:
         """Results of a session name their call; one call may have several parts, each with its outcome."""
-        outcomes = [mapping(one) for one in items(block.get("content"))]
+        content = block.get("content", block.get("output"))
+        outcomes = [mapping(one) for one in items(content)]
         failed = [one["success"] is False for one in outcomes if isinstance(one.get("success"), bool)]
         texts = [first(one, "result", "error") or text_in(one) for one in outcomes]
-        told = block.get("is_error")
-        call_id, text = first(block, "tool_use_id", "id"), "\n".join(filter(None, texts))
+        told = block.get("is_error", True if str(mapping(content).get("type")).startswith("error-") else None)
+        call_id, text = first(block, "tool_use_id", "toolCallId", "id"), "\n".join(filter(None, texts))
         if self.state.notes.pop(f"said {call_id}", None):
-            self._heard(text or text_in(block.get("content")))
+            self._heard(text or text_in(content))
             return
         self.result(
             call_id,
-            text or text_in(block.get("content")),
-            tool=string(block.get("name")),
+            text or text_in(content),
+            tool=first(block, "name", "toolName"),
             is_error=told if isinstance(told, bool) else any(failed) if failed else None,
         )
 
@@ -198,7 +240,7 @@ class ClineReader(PlainReader):
         """What a person answered to words of the model; all else is the host's."""
         typed = _typed(text)
         if typed:
-            self.prompt(typed)
+            self._typed(typed)
         elif text.strip():
             self.notice(text, "notice")
 
@@ -210,6 +252,9 @@ class ClineReader(PlainReader):
             return "shown"
         self.use(mapping(row.get("modelInfo")).get("modelId"))
         used = mapping(parsed(row.get("text")))
+        if found := _MODEL.search(string(used.get("request")) or ""):
+            self.use(found[1].strip())
+        used = _without_cache(used) if "apiProtocol" in used else used
         self._tokens(f"{self.session_id}:{row.get('ts')}", used, ("tokensIn", "cacheReads", "cacheWrites", "tokensOut"),
                      used.get("cost"))  # fmt: skip
         return "shown:api_req_started"
@@ -218,6 +263,32 @@ class ClineReader(PlainReader):
         fresh, read, written, output = (used.get(one) for one in names)
         price = float(cost) if isinstance(cost, (int, float)) and cost else None
         self.spend(name, fresh=fresh, read=read, written=written, output=output, cost=price)
+
+
+def _joined(content: object) -> Iterator[Fields]:
+    """Blocks of a message; a result whose name and words are blocks of their own is one."""
+    before: Fields | None = None
+    for block in blocks(content):
+        text = string(block.get("text")) if string(block.get("type")) in TEXTS else None
+        if before is not None and text is not None and not _RESULT.match(text) and not text.startswith(_ADDED):
+            yield {"type": "text", "text": f"{before['text']}\n{text}"}
+            before = None
+            continue
+        if before is not None:
+            yield before
+        found = _RESULT.match(text) if text is not None else None
+        before = block if found and text is not None and found.end() == len(text) else None
+        if before is None:
+            yield block
+    if before is not None:
+        yield before
+
+
+def _without_cache(used: Fields) -> Fields:
+    """Later versions tell the whole input, of which what the cache had is a part: no such part is larger than it."""
+    cached = (whole(used.get("cacheReads")) or 0) + (whole(used.get("cacheWrites")) or 0)
+    given = whole(used.get("tokensIn")) or 0
+    return used | {"tokensIn": given - cached} if given >= cached else used
 
 
 def _typed(text: str) -> str | None:
@@ -248,7 +319,9 @@ def _described(tool: str, given: Fields) -> Described | None:
     if commands:
         command = "\n".join(commands)
         return Described(EventType.COMMAND, one_line(f"$ {command}"), command=command)
-    paths = [found for one in items(given.get("files")) if (found := string(mapping(one).get("path")) or string(one))]
+    nested = string(given.get("args"))
+    paths = _PATH.findall(nested) if nested else []
+    paths += [found for one in items(given.get("files")) if (found := string(mapping(one).get("path")) or string(one))]
     if paths and tool_kind(tool) is EventType.FILE_READ:
         return Described(EventType.FILE_READ, one_line(f"read {' '.join(paths)}"), paths=paths)
     return describe(TOOLS[tool], tool, given) if tool in TOOLS else None
