@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from cli_support import AGENTS, ALL, FIX, SECRETS, Retro, retro, root, swept
-from retro.dashboard.contents import as_script
-from retro.dashboard.data import Requests
+from retro.dashboard.columns import packed, steps
+from retro.dashboard.packing import as_script, unpacked
 from retro.dashboard.sections import histogram, quartiles
 from retro.dashboard.transcript import PART, entries, parts
 from retro.event import Actor, Event, EventType, RawRef
@@ -25,7 +26,7 @@ from support import answer, call, lines, prompt, result, sweep_up, transcript
 
 __all__ = ["retro", "root", "swept"]
 
-SCRIPT = re.compile(rb'retro\.data\(("(?:[^"\\]|\\.)*"),(\{.*\})\);\n', re.DOTALL)
+SCRIPT = re.compile(rb'retro\.data\(("(?:[^"\\]|\\.)*"),"([A-Za-z0-9+/=]*)"\);\n')
 HOSTILE = '</script><img src=x onerror="alert(1)">\u202e\u2028\x00 javascript:alert(1)'
 
 
@@ -42,14 +43,56 @@ def build(retro: Retro, out: Path, *more: str) -> Any:
 
 def read(out: Path, name: str) -> Any:
     """The object in a data file."""
-    found = SCRIPT.fullmatch((out / "data" / f"{name}.js").read_bytes())
+    script = (out / "data" / f"{name}.js").read_bytes()
+    found = SCRIPT.fullmatch(script)
     assert found is not None
     assert json.loads(found[1]) == name
-    return json.loads(found[2])
+    return json.loads(unpacked(script))
+
+
+STEPS = {"at", "line", "turn", "begun"}
+
+
+def table(columns: dict[str, Any], first: str) -> list[dict[str, Any]]:
+    """The rows of a table, as `docs/dashboard-data.md` describes its columns."""
+    count = len(columns.get(first, ()))
+    full = {name: column if isinstance(column, list) else [column] * count for name, column in columns.items()}
+    full = {name: list(accumulate(column)) if name in STEPS else column for name, column in full.items()}
+    return [{name: column[at] for name, column in full.items() if name != "names"} for at in range(count)]
+
+
+def session(out: Path, session_id: str) -> dict[str, Any]:
+    """A session's page, put together of its parts."""
+    shown = read(out, "overview")["sessions"]
+    number = shown["bundle"][shown["id"].index(session_id)]
+    bundle, talk = read(out, f"session/{number}"), read(out, f"talk/{number}")
+    assert bundle["names"] == talk["names"]
+    at = bundle["names"].index(f"claude/{session_id}")
+    prompts, answers = talk["said"][at]
+    of, values, _, _, evidence = bundle["readings"][at]
+    requests = bundle["requests"][at]
+    texts = requests.get("names", [""])
+    named = ("model", "source", "agent", "note")
+    return {
+        **bundle["pages"][at],
+        "turns": [
+            {**turn, "prompt": prompt, "answer": answer}
+            for turn, prompt, answer in zip(table(bundle["turns"][at], "event"), prompts, answers, strict=True)
+        ],
+        "requests": [{**one, **{name: texts[one.get(name, 0)] for name in named}} for one in table(requests, "at")],
+        "readings": dict(zip(bundle["signals"][of], values, strict=True)),
+        "evidence": dict(zip(bundle["signals"][of], evidence, strict=True)),
+        "phases": table(bundle["phases"][at], "event"),
+    }
 
 
 def data_files(out: Path) -> list[Path]:
     return sorted((out / "data").rglob("*.js"))
+
+
+def contents(out: Path) -> list[str]:
+    """What all data files hold, unpacked."""
+    return [unpacked(path.read_bytes()).decode() for path in data_files(out)]
 
 
 # --- figures ---------------------------------------------------------------------------------------------------------
@@ -88,9 +131,9 @@ def test_a_receipt_adds_up_to_its_session_and_names_the_lines(swept: Retro, out:
     build(swept, out)
     overview = read(out, "overview")
     for session_id in ALL:
-        page = read(out, f"session/claude/{session_id}")
+        page = session(out, session_id)
         cost = overview["sessions"]["cost"][overview["sessions"]["id"].index(session_id)]
-        requests = rows_of(page["requests"])
+        requests = page["requests"]
         assert sum(one["cost"] for one in requests) == sum(one["cost"] for one in page["amounts"]) == cost
         for request in requests:
             source = ["--source", request["source"]] if request["source"] != "main" else []
@@ -98,16 +141,10 @@ def test_a_receipt_adds_up_to_its_session_and_names_the_lines(swept: Retro, out:
             if record["type"] == "progress":
                 record = record["data"]["message"]
             usage = record["message"]["usage"]
-            assert (usage["input_tokens"], usage["output_tokens"]) == (request["input"], request["output"])
-
-
-def rows_of(table: dict[str, Any]) -> list[dict[str, Any]]:
-    """The requests of a page, each by itself."""
-    named = ("model", "source", "agent", "note")
-    count = len(table["at"])
-    columns = {name: table.get(name) or [0] * count for name in Requests.__struct_fields__ if name != "names"}
-    rows = [{name: column[at] for name, column in columns.items()} for at in range(count)]
-    return [{**row, **{name: table["names"][row[name]] for name in named}} for row in rows]
+            assert (usage["input_tokens"], usage["output_tokens"]) == (
+                request.get("input", 0),
+                request.get("output", 0),
+            )
 
 
 def test_the_days_of_sessions_are_those_of_the_ledger_in_any_zone(swept: Retro, out: Path) -> None:
@@ -145,8 +182,8 @@ def test_memories_are_those_of_the_list_with_what_happened_to_them(swept: Retro,
     assert 0 < used["low"] < used.get("high", 1.0)
     happened = dict(zip(page["happened"]["what"], page["happened"]["memories"], strict=True))
     assert happened["accepted"] == happened["credited"] == happened["rejected"] == 1
-    host, session_id = used["sessions"][0]
-    mined = read(out, f"session/{host}/{session_id}")["memory"]["mined"]
+    _, session_id = used["sessions"][0]
+    mined = session(out, session_id)["memory"]["mined"]
     assert first["id"] in {one["id"] for one in mined}
 
 
@@ -168,7 +205,7 @@ def test_memories_that_were_handed_out_are_counted_and_shown_with_their_session(
     assert read(out, "overview")["woven"] == {"day": [20514], "host": [0], "project": [0], "used": [2]} | {
         "project": [read(out, "overview")["projects"].index("tidebook")]
     }
-    (handed,) = read(out, f"session/claude/{FIX}")["memory"]["handed"]
+    (handed,) = session(out, FIX)["memory"]["handed"]
     assert [one["id"] for one in handed["memories"]] == names
     assert handed["rewards"] == {names[0]: 1.0}
     (weave,) = read(out, "memory")["weaves"]
@@ -210,14 +247,14 @@ def test_real_sessions_add_up(retro: Retro, root: Path, corpus: Path, out: Path)
     assert sum(shown["days"]["output"]) == total["outputTokens"]
     daily = retro.json("cost", "daily", "--timezone", "Asia/Kolkata")["daily"]
     assert {_day(day) for day in shown["days"]["day"]} == {row["date"] for row in daily}
-    count = sum(len(read(out, f"session/claude/{name}")["turns"]) for name in shown["sessions"]["id"])
+    count = sum(len(session(out, name)["turns"]) for name in shown["sessions"]["id"])
     assert count == sum(shown["sessions"]["turns"])
 
 
 def test_readings_are_those_of_the_signals(swept: Retro, out: Path) -> None:
     build(swept, out)
-    page = read(out, f"session/claude/{FIX}")
-    shown = {name: value for name, value, *_ in page["readings"]}
+    page = session(out, FIX)
+    shown = page["readings"]
     assert shown == {one["signal"]: one["value"] for one in swept.json("signal", "show", FIX)["readings"]}
     assert page["digest"]["goal"].startswith("test_the_last_tide")
     signals = {one["name"]: one for one in read(out, "signals")["signals"]}
@@ -259,12 +296,14 @@ def test_what_did_not_change_is_not_written_again(swept: Retro, demo_home: Path,
     swept.says("sweep")
     assert build(swept, out)["written"] == 1
     changed = {path.relative_to(out).as_posix() for path, when in before.items() if path.stat().st_mtime_ns != when}
+    (number,) = set(read(out, "overview")["sessions"]["bundle"])
     assert {name for name in changed if name.rpartition("/")[0] != "data"} | {"data/overview.js"} == {
         "data/overview.js",
-        f"data/session/claude/{FIX}.js",
+        f"data/session/{number}.js",
+        f"data/talk/{number}.js",
         f"data/transcript/claude/{FIX}/0.js",
     }
-    assert read(out, f"session/claude/{FIX}")["turns"][-1]["prompt"] == "and one more thing"
+    assert session(out, FIX)["turns"][-1]["prompt"] == "and one more thing"
 
 
 def test_a_forgotten_session_is_in_no_page(swept: Retro, root: Path, out: Path) -> None:
@@ -274,7 +313,7 @@ def test_a_forgotten_session_is_in_no_page(swept: Retro, root: Path, out: Path) 
     assert not (root / "dashboard").exists()
     assert build(swept, out)["removed"] == 1
     assert not [path for path in out.rglob("*") if FIX in path.as_posix()]
-    assert not [path for path in data_files(out) if FIX.encode() in path.read_bytes()]
+    assert not [text for text in contents(out) if FIX in text]
 
 
 def test_a_folder_that_holds_something_else_is_refused(swept: Retro, out: Path) -> None:
@@ -314,16 +353,15 @@ def test_secrets_are_in_no_byte(swept: Retro, out: Path) -> None:
     planted = re.findall(r"AKIA[0-9A-Z]{16}|ghp_[0-9A-Za-z]{36}|sk_live_\w+", raw)
     assert planted
     build(swept, out, "--transcripts", "all")
-    for path in data_files(out):
-        text = path.read_text()
-        assert not [secret for secret in planted if secret in text], path
+    for text in [*contents(out), *(path.read_text() for path in data_files(out))]:
+        assert not [secret for secret in planted if secret in text]
 
 
 def test_strict_leaves_no_word_of_a_session(swept: Retro, out: Path) -> None:
     build(swept, out, "--redact", "strict")
     overview = read(out, "overview")
     assert set(overview["projects"]) == {"project 1", "project 2"}
-    text = "".join(path.read_text() for path in data_files(out))
+    text = "".join(contents(out))
     assert not [word for word in ("tidebook", "gardenlog", "harbour", "/home/", FIX, AGENTS) if word in text]
     assert sum(overview["days"]["cost"]) > 0
     assert not (out / "data" / "transcript").exists()
@@ -352,8 +390,37 @@ def test_hostile_words_and_names_stay_data(retro: Retro, root: Path, tmp_path: P
 def test_a_script_carries_any_text_and_nothing_else() -> None:
     found = SCRIPT.fullmatch(as_script("a/b", {"text": HOSTILE}))
     assert found is not None
-    assert json.loads(found[2]) == {"text": HOSTILE}
+    assert json.loads(unpacked(found[0])) == {"text": HOSTILE}
     assert b"<" not in found[0]
+
+
+@given(st.lists(st.integers(-(2**53), 2**53), max_size=50))
+def test_a_column_is_what_it_was(values: list[int]) -> None:
+    column = packed(steps(values))
+    told = column if isinstance(column, list) else [column] * len(values)
+    assert list(accumulate(told)) == values
+    column = packed(values)
+    assert (column if isinstance(column, list) else [column] * len(values)) == values
+
+
+def test_a_damaged_bundle_is_made_anew(swept: Retro, demo_home: Path, out: Path) -> None:
+    build(swept, out)
+    (number,) = set(read(out, "overview")["sessions"]["bundle"])
+    before = read(out, f"session/{number}"), read(out, f"talk/{number}")
+    (file,) = demo_home.rglob(f"{FIX}.jsonl")
+    with file.open("ab") as grown:
+        grown.write(lines(prompt("and one more thing", 900, sessionId=FIX, promptSource="typed")))
+    swept.says("sweep")
+    path = out / "data" / "session" / f"{number}.js"
+    path.write_bytes(path.read_bytes()[:-40])
+    assert build(swept, out)["written"] == len(ALL)
+    after = read(out, f"session/{number}"), read(out, f"talk/{number}")
+    changed = [
+        name
+        for name, old, new in zip(before[0]["names"], before[1]["said"], after[1]["said"], strict=True)
+        if old != new
+    ]
+    assert changed == [f"claude/{FIX}"]
 
 
 # --- transcripts -----------------------------------------------------------------------------------------------------

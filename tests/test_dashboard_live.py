@@ -15,6 +15,7 @@ pytest.importorskip("starlette", reason="the extra serve is not installed")
 from cli_support import ALL, FIX, Retro, retro, root, swept
 from retro import config
 from retro.dashboard.overview import Choice
+from retro.dashboard.packing import unpacked
 from retro.dashboard.serve import Served, application
 from retro.ledger import calendar
 from retro.places import Places
@@ -81,9 +82,12 @@ def test_every_page_and_all_data_are_served(get: Callable[..., Answer]) -> None:
     assert get(f"/{TOKEN}/app/main.js")[0] == 200
     status, _, body = get(f"/{TOKEN}/data/overview.js")
     assert status == 200
-    shown = json.loads(body[len(b'retro.data("overview",') : -len(b");\n")])
+    shown = json.loads(unpacked(body))
     assert sorted(shown["sessions"]["id"]) == sorted(ALL)
-    assert get(f"/{TOKEN}/data/session/claude/{FIX}.js")[0] == 200
+    for family in ("session", "talk"):
+        status, _, body = get(f"/{TOKEN}/data/{family}/0/claude/{FIX}.js")
+        assert status == 200
+        assert json.loads(unpacked(body))["names"] == [f"claude/{FIX}"]
     assert get(f"/{TOKEN}/data/transcript/claude/{FIX}/0.js")[0] == 200
 
 
@@ -129,9 +133,11 @@ def test_it_is_for_reading_only(get: Callable[..., Answer], method: str) -> None
         "../../etc/passwd",
         "%2e%2e/%2e%2e/etc/passwd",
         "app/../../serve.py",
-        "data/session/claude/../../x.js",
-        "data/session/claude/none.js",
-        "data/session/nobody/none.js",
+        "data/session/0/claude/../../x.js",
+        "data/session/0/claude/none.js",
+        "data/session/0/nobody/none.js",
+        "data/session/0.js",
+        f"data/talk/claude/{FIX}.js",
         f"data/transcript/claude/{FIX}/99.js",
         f"data/transcript/claude/{FIX}/-1.js",
         f"data/transcript/claude/{FIX}/²..js",

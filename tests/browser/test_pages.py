@@ -15,6 +15,7 @@ from urllib.parse import quote
 import pytest
 
 from cli_support import AGENTS, ALL, FIX, Retro, retro, root, swept
+from retro.dashboard.packing import unpacked
 from support import STAMP, answer, call, lines, prompt, result, sweep_up, transcript
 
 __all__ = ["retro", "root", "swept"]
@@ -262,8 +263,7 @@ def test_a_bar_of_the_chart_opens_its_day_and_back_comes_back(pages: Pages) -> N
 
 
 def test_a_day_adds_up_to_what_the_report_says(pages: Pages, folder: Path) -> None:
-    overview = (folder / "data" / "overview.js").read_text()
-    shown = json.loads(overview[overview.index(",") + 1 : overview.rindex(")")])["days"]
+    shown = json.loads(unpacked((folder / "data" / "overview.js").read_bytes()))["days"]
     day = shown["day"][shown["cost"].index(max(shown["cost"]))]
     total = sum(cost for at, cost in zip(shown["day"], shown["cost"], strict=True) if at == day)
     pages.open(f"#/day/{date(1970, 1, 1) + timedelta(days=day)}")

@@ -13,6 +13,7 @@ from retro.archive.frames import Damaged
 from retro.archive.reading import session_events
 from retro.config import Settings
 from retro.dashboard import attention, data, memories, overview, sections, spending, transcript
+from retro.dashboard.memories import Remembered
 from retro.dashboard.overview import Choice, Row, Shared
 from retro.dashboard.session_page import SessionPages
 from retro.event import Event
@@ -21,8 +22,6 @@ from retro.ledger.cube import by_session
 from retro.places import Places
 
 OVERVIEW: Final = "overview"
-
-_encode = msgspec.json.Encoder().encode
 
 
 class Contents:
@@ -34,7 +33,8 @@ class Contents:
     @cached_property
     def sessions(self) -> SessionPages:
         """Pages of sessions."""
-        return SessionPages(self._connection, self._places, self._choice)
+        remembered = None if self._choice.strict else Remembered(self._connection, self._places)
+        return SessionPages(self._connection, remembered, self._choice)
 
     def transcript(self, host: str, session_id: str) -> list[data.Transcript]:
         """The parts of a session's transcript; none where its events were given up or cannot be read."""
@@ -104,13 +104,3 @@ class Contents:
             table.project.append(names.projects.place(project))
             table.used.append(number)
         return table if counts else None
-
-
-def as_script(name: str, content: object) -> bytes:
-    """Data as a script that hands it over: a page opened from a file may load scripts, and nothing else.
-
-    What could end a script or a line is escaped, whatever stands in the data.
-    """
-    body = _encode(content).replace(b"<", b"\\u003c")
-    body = body.replace("\u2028".encode(), b"\\u2028").replace("\u2029".encode(), b"\\u2029")
-    return b"retro.data(" + _encode(name) + b"," + body + b");\n"

@@ -6,8 +6,11 @@ from typing import Final
 
 import msgspec
 
-DATA_VERSION: Final = 1
+DATA_VERSION: Final = 2
 """Raised when a page made for an older one could not read it."""
+
+Column = list[int] | int
+"""A value for each row of a table; or, where it is the same for all of them, that value alone."""
 
 
 class Days(msgspec.Struct):
@@ -63,6 +66,8 @@ class Sessions(msgspec.Struct):
     id: list[str] = []
     file: list[str | None] = []
     """Name of its files where that is not its id."""
+    bundle: list[int] = []
+    """Which file of `session/` and `talk/` it stands in."""
     host: list[int] = []
     project: list[int] = []
     model: list[int] = []
@@ -177,47 +182,45 @@ class Overview(msgspec.Struct):
 # --- one session -----------------------------------------------------------------------------------------------------
 
 
-class TurnEntry(msgspec.Struct, omit_defaults=True):
-    """A turn."""
+class Turns(msgspec.Struct, omit_defaults=True):
+    """What was done in each turn; what was said in it stands in `Said`."""
 
-    turn: int
-    prompt: str
-    event: str
-    answer: str | None = None
-    started: str | None = None
-    ended: str | None = None
-    events: int = 0
-    actions: int = 0
-    commands: int = 0
-    edits: int = 0
-    errors: int = 0
-    tokens: int = 0
-    files: list[str] = []
+    event: list[str] = []
+    """The prompt."""
+    turn: Column = 0
+    """In steps: each the difference to the one before."""
+    begun: Column = 0
+    """Seconds since 1970, in steps; -1 without a time."""
+    took: Column = 0
+    """Seconds; -1 without a time."""
+    actions: Column = 0
+    edits: Column = 0
+    errors: Column = 0
+    tokens: Column = 0
 
 
 class Requests(msgspec.Struct, omit_defaults=True):
-    """The requests that count, with the lines of the agent's files that they came from: one value each in every list.
-
-    A list in which everything is 0 is left out.
-    """
+    """The requests that count, with the lines of the agent's files that they came from."""
 
     names: list[str] = []
     """Texts that `model`, `source`, `agent` and `note` are places of; the first one is empty."""
     at: list[int] = []
-    """Seconds since 1970; -1 without a time."""
-    model: list[int] = []
-    input: list[int] = []
-    cache_write_5m: list[int] = []
-    cache_write_1h: list[int] = []
-    cache_read: list[int] = []
-    output: list[int] = []
-    cost: list[int] = []
+    """Seconds since 1970, in steps: each the difference to the one before; -1 without a time."""
+    model: Column = 0
+    input: Column = 0
+    cache_write_5m: Column = 0
+    cache_write_1h: Column = 0
+    cache_read: Column = 0
+    output: Column = 0
+    cost: Column = 0
     """Microdollars; -1 without a price."""
-    source: list[int] = []
-    line: list[int] = []
-    turn: list[int] = []
-    agent: list[int] = []
-    note: list[int] = []
+    source: Column = 0
+    line: Column = 0
+    """In steps."""
+    turn: Column = 0
+    """In steps."""
+    agent: Column = 0
+    note: Column = 0
     """`lower_bound`, `fallback_model`, `embedded`, a tier."""
 
 
@@ -237,37 +240,37 @@ class ModelAmount(msgspec.Struct):
     lower_bound_requests: int
 
 
-class Reading(msgspec.Struct, array_like=True):
-    """The value of a signal; `signals` says what it is, and what is usual."""
+class Readings(msgspec.Struct, array_like=True):
+    """What signals say of a session: one value a signal in every list."""
 
-    name: str
-    value: float | str | None
-    """Of a yes or no: 1 or 0."""
-    confidence: float
-    reason: str | None
+    of: int
+    """Place in the bundle's `signals`: the names that they belong to."""
+    values: msgspec.Raw
+    """Of a yes or no: 1 or 0; null where there is none."""
+    confidence: msgspec.Raw
+    reasons: msgspec.Raw
     """Why there is no value."""
     evidence: msgspec.Raw
-    """Events, as a list."""
+    """Events, as lists."""
 
 
-class Phase(msgspec.Struct, array_like=True):
-    """A stretch of looking, changing or checking."""
+class Phases(msgspec.Struct, omit_defaults=True):
+    """Stretches of looking, changing or checking."""
 
-    kind: str
-    """`looking`, `changing`, `checking`."""
-    begun: int
-    """Seconds since 1970; -1 without a time."""
-    ended: int
-    steps: int
-    failed: int
-    event: str
+    event: list[str] = []
     """The first of it."""
+    kind: Column = 0
+    """Place in `looking`, `changing`, `checking`."""
+    begun: Column = 0
+    """Seconds since 1970, in steps; -1 without a time."""
+    took: Column = 0
+    steps: Column = 0
+    failed: Column = 0
 
 
 class SessionPage(msgspec.Struct):
-    """One session: all but its transcript."""
+    """One session, by what there is one of."""
 
-    version: int
     host: str
     id: str
     file: str
@@ -291,17 +294,49 @@ class SessionPage(msgspec.Struct):
     given_up: str
     """What is no longer there: empty, `events`, `raw`."""
     amounts: list[ModelAmount]
-    requests: Requests
     requests_left_out: int
-    turns: list[TurnEntry]
     turns_left_out: int
-    readings: list[Reading]
-    phases: list[Phase]
     digest: dict[str, object] | None
     memory: msgspec.Struct | None
     """`OfSession` of `memories`."""
     parts: int
     """Files of the transcript; 0 where it was not built."""
+
+
+class Bundle(msgspec.Struct):
+    """Some sessions, part by part: the n-th entries of all lists but `signals` are one of them."""
+
+    version: int
+    signals: list[list[str]]
+    """Names of signals, as the readings of sessions have them: nearly always the same."""
+    names: list[str]
+    """Host and name of the files."""
+    pages: list[msgspec.Raw]
+    """`SessionPage`."""
+    turns: list[msgspec.Raw]
+    """`Turns`."""
+    requests: list[msgspec.Raw]
+    """`Requests`."""
+    readings: list[msgspec.Raw]
+    """`Readings`, or null."""
+    phases: list[msgspec.Raw]
+    """`Phases`."""
+
+
+class Said(msgspec.Struct, array_like=True):
+    """Prompts and answers of a session's turns, shortened."""
+
+    prompts: list[str]
+    answers: list[str | None]
+
+
+class Talk(msgspec.Struct):
+    """What was said in the sessions of a bundle."""
+
+    version: int
+    names: list[str]
+    said: list[msgspec.Raw]
+    """`Said`."""
 
 
 class Entry(msgspec.Struct, omit_defaults=True):

@@ -26,6 +26,9 @@ CHUNK: Final = 1000
 TITLE: Final = 90
 """Characters of a title in the table."""
 
+BUNDLE: Final = 64
+"""Sessions that one file of pages may hold: neighbours in the index."""
+
 _decode_accounting = msgspec.msgpack.Decoder(Accounting).decode
 _decode_names = msgspec.json.Decoder(list[str]).decode
 
@@ -258,6 +261,7 @@ def table(
         )
         shown.id.append(shown_id(row.session_id) if choice.strict else row.session_id)
         shown.file.append(None if choice.strict or file == row.session_id else file)
+        shown.bundle.append(row.number // BUNDLE)
         shown.host.append(names.hosts.place(row.host))
         shown.project.append(names.projects.place(row.project))
         shown.model.append(names.models.place(model or next(iter(models), None)))
@@ -354,6 +358,11 @@ def now(choice: Choice) -> dict[str, Any]:
         "today": calendar.today(choice.zone, moment),
         "strict": choice.strict,
     }
+
+
+def file_name(session_id: str, choice: Choice) -> str:
+    """How a session's files are called, within the folder of its host."""
+    return shown_id(session_id) if choice.strict else safe_name(session_id)
 
 
 def shown_id(session_id: str) -> str:

@@ -9,10 +9,12 @@ import apsw
 import msgspec
 
 from retro.dashboard import data
+from retro.dashboard.columns import packed, steps
 from retro.event import Quality
 from retro.index.database import rows
 from retro.ledger.copies import QUALITIES, Numbers
-from retro.ledger.reports import CALCULATE, DISPLAY, Amount, Labels, columns
+from retro.ledger.cube import by_session
+from retro.ledger.reports import CALCULATE, DISPLAY, Amount, Labels
 
 REQUESTS: Final = 1500
 """At most so many of a session."""
@@ -32,6 +34,7 @@ class Receipts:
 
     def __init__(self, connection: apsw.Connection, mode: str) -> None:
         self._connection, self._mode = connection, mode
+        self._amounts = by_session(connection, mode)
         self._labels = Labels(connection)
         self._owners = {
             (host, session_id): number
@@ -40,37 +43,37 @@ class Receipts:
 
     def amounts(self, host: str, session_id: str) -> list[data.ModelAmount]:
         """What the requests of a session took by model, the dearest first."""
-        owner = self._owners.get((host, session_id))
-        query = f"SELECT model, {columns(self._mode)} FROM session_total WHERE owner = ? GROUP BY model"  # noqa: S608
-        total = Amount()
-        for model, *row in rows(self._connection, query, (owner,)):
-            total.add(row, self._labels[model])
-        found = [_of_model(model, amount) for model, amount in total.models.items()]
+        total = self._amounts.get((host, session_id))
+        found = [_of_model(model, amount) for model, amount in total.models.items()] if total else []
         return sorted(found, key=lambda one: (-one.cost, one.model))
 
     def requests(self, host: str, session_id: str) -> tuple[data.Requests, int]:
         """The requests of a session in the order of time, and how many are left out."""
         owner = self._owners.get((host, session_id))
-        found = [row if row[-1] is None else self._taken(row) for row in rows(self._connection, _QUERY, (owner,))]
+        found = list(rows(self._connection, _QUERY, (owner,)))
         if not found:
             return data.Requests(), 0
         shown = list(zip(*found[:REQUESTS], strict=True))
+        if any(shown[-1]):
+            shown = list(zip(*(row if row[-1] is None else self._taken(row) for row in found[:REQUESTS]), strict=True))
         names = _Names(self._labels)
-        at, model, *figures = shown[:7]
+        at, model, given, short, long, read, put = shown[:7]
         cost, embedded, source, line, turn, agent, tier, speed, quality, _ = shown[7:]
         listed = data.Requests(
-            at=[moment // 1000 for moment in at],
+            at=steps([moment // 1000 for moment in at]),
             model=names.places(model),
+            input=packed(given),
+            cache_write_5m=packed(short),
+            cache_write_1h=packed(long),
+            cache_read=packed(read),
+            output=packed(put),
             cost=self._costs(cost, embedded),
             source=names.places(source),
-            line=_unless_zero(line),
-            turn=_unless_zero(turn),
+            line=packed(steps(line)),
+            turn=packed(steps(turn)),
             agent=names.places(agent),
-            note=self._notes(names, [given >= 0 for given in embedded], tier, speed, quality),
+            note=self._notes(names, embedded, tier, speed, quality),
         )
-        fields = ("input", "cache_write_5m", "cache_write_1h", "cache_read", "output")
-        for name, column in zip(fields, figures, strict=True):
-            setattr(listed, name, _unless_zero(column))
         listed.names = names.texts
         return listed, len(found) - len(at)
 
@@ -84,18 +87,20 @@ class Receipts:
             *(*row[9:13], n.tier, n.speed, n.quality, None),
         )
 
-    def _costs(self, costs: Sequence[int], embedded: Sequence[int]) -> list[int]:
-        if self._mode == CALCULATE:
-            return list(costs)
+    def _costs(self, costs: Sequence[int], embedded: Sequence[int]) -> data.Column:
         if self._mode == DISPLAY:
-            return list(embedded)
-        return [cost if given < 0 else given for cost, given in zip(costs, embedded, strict=True)]
+            return packed(embedded)
+        if self._mode == CALCULATE or max(embedded) < 0:
+            return packed(costs)
+        return packed([cost if given < 0 else given for cost, given in zip(costs, embedded, strict=True)])
 
-    def _notes(self, names: _Names, *columns: Sequence[Any]) -> list[int]:
+    def _notes(self, names: _Names, embedded: Sequence[int], *columns: Sequence[Any]) -> data.Column:
         """What is to be said of each request: requests are of few kinds."""
-        kinds = list(zip(*columns, strict=True))
+        given = [one >= 0 for one in embedded] if max(embedded) >= 0 else [False] * len(embedded)
+        kinds = list(zip(given, *columns, strict=True))
         places = {kind: names.text(self._note(*kind)) for kind in set(kinds)}
-        return _unless_zero([places[kind] for kind in kinds])
+        only = places[kinds[0]]
+        return only if len(places) == 1 else packed([places[kind] for kind in kinds])
 
     def _note(self, embedded: bool, tier: int | str, speed: int | str, quality: int) -> str:
         told = [text if isinstance(text, str) else self._labels[text] for text in (tier, speed)]
@@ -116,12 +121,13 @@ class _Names:
         self._places = {"": 0}
         self._numbers: dict[int, int] = {}
 
-    def places(self, numbers: tuple[int, ...]) -> list[int]:
+    def places(self, numbers: tuple[int, ...]) -> data.Column:
         """The places of labels."""
         known = self._numbers
         for number in set(numbers) - known.keys():
             known[number] = self.text(self._labels[number])
-        return _unless_zero([known[number] for number in numbers])
+        column = packed(numbers)
+        return known[column] if isinstance(column, int) else [known[number] for number in column]
 
     def text(self, text: str) -> int:
         """The place of a text."""
@@ -130,10 +136,6 @@ class _Names:
             place = self._places[text] = len(self.texts)
             self.texts.append(text)
         return place
-
-
-def _unless_zero(column: list[int] | tuple[int, ...]) -> list[int]:
-    return list(column) if any(column) else []
 
 
 def _of_model(model: str, amount: Amount) -> data.ModelAmount:

@@ -20,9 +20,11 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from retro.config import Settings
-from retro.dashboard import overview, searched, session_page
-from retro.dashboard.contents import Contents, as_script
+from retro.dashboard import bundles, overview, searched
+from retro.dashboard.contents import Contents
 from retro.dashboard.overview import Choice, Row
+from retro.dashboard.packing import as_script
+from retro.dashboard.session_page import Wanted
 from retro.dashboard.site import pages
 from retro.failure import Failure
 from retro.index.database import open_reader, rows
@@ -106,19 +108,20 @@ class Live:
         family, *rest = name.split("/")
         if family == "search":
             return searched.found(connection, "/".join(rest), served.choice)
-        if family not in ("session", "transcript"):
+        if family not in ("session", "talk", "transcript"):
             return self._shared(connection, contents).get(name)
-        if len(rest) < 2:
+        # The page names the session behind its bundle: nothing but that is made.
+        if len(rest) != 3:
             return None
-        row = _session_of(connection, served.choice, rest[0], rest[1])
+        host, file = rest[:2] if family == "transcript" else rest[1:]
+        row = _session_of(connection, served.choice, host, file)
         if row is None:
             return None
         parts = contents.transcript(row.host, row.session_id)
-        if family == "session" and len(rest) == 2:
-            return contents.sessions.page(row, len(parts))
-        if family == "transcript" and len(rest) == 3 and rest[2].isascii() and rest[2].isdigit():
-            return parts[int(rest[2])] if int(rest[2]) < len(parts) else None
-        return None
+        if family == "transcript":
+            asked = rest[2]
+            return parts[int(asked)] if asked.isascii() and asked.isdigit() and int(asked) < len(parts) else None
+        return bundles.single(f"{host}/{file}", Wanted(row, len(parts)), contents.sessions)[family == "talk"]
 
     def _shared(self, connection: apsw.Connection, contents: Contents) -> Mapping[str, object]:
         """The files that are of no single session: made once for every state of the archive."""
@@ -185,7 +188,7 @@ class Live:
 def _session_of(connection: apsw.Connection, choice: Choice, host: str, file: str) -> Row | None:
     """The session whose files are called so."""
     found = [row for row in overview.session_rows(connection, choice) if safe_host(row.host) == host]
-    return next((row for row in found if session_page.file_name(row.session_id, choice) == file), None)
+    return next((row for row in found if overview.file_name(row.session_id, choice) == file), None)
 
 
 def _stat(path: str) -> os.stat_result | None:

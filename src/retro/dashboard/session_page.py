@@ -1,22 +1,26 @@
-"""One session as the dashboard shows it: what it is, its turns, its receipt."""
+"""Sessions as the dashboard shows them: what each is, its turns, its receipt, its readings; many are made at a time."""
 
 from __future__ import annotations
 
-from typing import Any, Final
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+from operator import itemgetter
+from typing import Any, Final, NamedTuple
 
 import apsw
 import msgspec
 
 from retro.archive.account import Bytes
 from retro.dashboard import data
+from retro.dashboard.columns import packed, steps
 from retro.dashboard.memories import Remembered
-from retro.dashboard.overview import Choice, Row, shown_id
+from retro.dashboard.overview import Choice, Row, file_name, seconds_of, shown_id
 from retro.dashboard.phases import phases
 from retro.dashboard.receipt import Receipts
 from retro.digests import making
-from retro.digests.digest import Digest
+from retro.event import Value
 from retro.index.database import rows
-from retro.places import Places, safe_name
+from retro.notes import Notes
 
 TURNS: Final = 400
 TEXT: Final = 1200
@@ -24,31 +28,63 @@ TEXT: Final = 1200
 CHILDREN: Final = 100
 FILES: Final = 300
 
-_TURNS: Final = (
-    f"SELECT turn, substr(prompt, 1, {TEXT}), event_id, substr(answer, 1, {TEXT}), started, ended, events, actions,"  # noqa: S608
-    " commands, edits, errors, input_tokens + output_tokens + cache_read_tokens + cache_write_tokens, files"
-    f" FROM turn WHERE session = ? ORDER BY turn LIMIT {TURNS}"
+_SESSIONS: Final = (
+    "SELECT id, parent, repository, cwd, host_versions, (SELECT count(*) FROM json_each(agents)), notes, captured,"
+    " raw_bytes + normalized_bytes, pinned, events_evicted,"
+    " EXISTS (SELECT 1 FROM source WHERE session = session.id AND base > 0) FROM session WHERE id BETWEEN ? AND ?"
 )
-_READINGS: Final = "SELECT signal, value, confidence, reason, evidence FROM reading WHERE session = ?"
-_BESIDE: Final = (
-    "SELECT captured, raw_bytes + normalized_bytes, pinned, events_evicted,"
-    " EXISTS (SELECT 1 FROM source WHERE session = session.id AND base > 0) FROM session WHERE id = ?"
+_TURNS: Final = (
+    f"SELECT session, event_id, turn, substr(prompt, 1, {TEXT}), substr(answer, 1, {TEXT}), started, ended, actions,"  # noqa: S608
+    " edits, errors, input_tokens + output_tokens + cache_read_tokens + cache_write_tokens"
+    " FROM turn WHERE session BETWEEN ? AND ? ORDER BY session, turn"
+)
+_READINGS: Final = (
+    "SELECT session, '[\"' || group_concat(signal, '\",\"') || '\"]', json_group_array(value),"
+    " json_group_array(confidence), json_group_array(reason), '[' || group_concat(evidence) || ']'"
+    " FROM (SELECT * FROM reading WHERE session BETWEEN ? AND ? ORDER BY session, signal) GROUP BY session"
 )
 _CHILDREN: Final = (
     "SELECT host, parent, session_id, title FROM session WHERE parent IS NOT NULL ORDER BY started, session_id"
 )
-_DIGESTED: Final = ("goal", "result", "outcome", "files", "commands", "tests", "commits", "problems", "corrections")
 
 _decode_names: Final = msgspec.json.Decoder(list[str]).decode
+_decode_values: Final = msgspec.json.Decoder(list[Value | None]).decode
+_encode: Final = msgspec.json.Encoder().encode
+
+
+class Wanted(NamedTuple):
+    """A session whose page is to be made, and how many files its transcript has."""
+
+    row: Row
+    parts: int
+
+
+class Made(NamedTuple):
+    """What was made of a session: each part as a bundle holds it, as JSON."""
+
+    page: msgspec.Raw
+    turns: msgspec.Raw
+    requests: msgspec.Raw
+    readings: msgspec.Raw
+    phases: msgspec.Raw
+    said: msgspec.Raw
+
+
+class _Found(NamedTuple):
+    """What the index says of some sessions, by their numbers."""
+
+    sessions: dict[int, tuple[Any, ...]]
+    sources: dict[int, list[making.Noted]]
+    turns: dict[int, list[tuple[Any, ...]]]
+    readings: dict[int, tuple[str, ...]]
 
 
 class SessionPages:
     """Makes the pages of sessions; what they share is looked up once."""
 
-    def __init__(self, connection: apsw.Connection, places: Places, choice: Choice) -> None:
-        self._connection, self._choice = connection, choice
+    def __init__(self, connection: apsw.Connection, remembered: Remembered | None, choice: Choice) -> None:
+        self._connection, self._choice, self._remembered = connection, choice, remembered
         self._receipts = Receipts(connection, choice.mode)
-        self._remembered = None if choice.strict else Remembered(connection, places)
         self._children: dict[tuple[str, str], list[tuple[str, str | None]]] = {}
         for host, parent, session_id, title in rows(connection, _CHILDREN):
             self._children.setdefault((host, parent), []).append((session_id, title))
@@ -59,95 +95,150 @@ class SessionPages:
         memory = self._remembered.of(*key) if self._remembered else None
         return len(self._children.get(key, ())), memory
 
-    def page(self, row: Row, parts: int) -> data.SessionPage:
-        """All about one session but its transcript, which has so many parts."""
-        made = making.make(self._connection, row.number)
-        captured, size, pinned, evicted, cut = next(rows(self._connection, _BESIDE, (row.number,)))
-        page = _page(made, file_name(row.session_id, self._choice))
-        page.amounts = self._receipts.amounts(row.host, row.session_id)
-        page.readings = [data.Reading(*one) for one in self._readings(row.number)]
-        page.archive_bytes, page.captured, page.pinned, page.parts = size, captured, bool(pinned), parts
-        page.given_up = "raw" if cut else "events" if evicted else ""
-        if self._choice.strict:
-            return _without_words(page)
-        page.requests, page.requests_left_out = self._receipts.requests(row.host, row.session_id)
-        page.turns = [_turn(turn) for turn in rows(self._connection, _TURNS, (row.number,))]
-        page.turns_left_out = max(made.counts.turns - len(page.turns), 0)
+    def make(self, wanted: Sequence[Wanted], signals: list[list[str]]) -> Iterator[Made]:
+        """All about some sessions, in their order; names of signals that are not yet in the list are added to it."""
+        if not wanted:
+            return
+        numbers = [one.row.number for one in wanted]
+        found = self._look(min(numbers), max(numbers))
+        for one in wanted:
+            yield self._made(one, found, signals)
+
+    def _look(self, first: int, last: int) -> _Found:
+        """What the index says of the sessions with the numbers from one to another."""
+        connection, span = self._connection, (first, last)
+        turns = groupby(rows(connection, _TURNS, span), key=itemgetter(0))
+        return _Found(
+            {row[0]: row[1:] for row in rows(connection, _SESSIONS, span)},
+            making.sources_of(connection, first, last),
+            {number: [row[1:] for row in some] for number, some in turns},
+            {row[0]: row[1:] for row in rows(connection, _READINGS, span)},
+        )
+
+    def _made(self, wanted: Wanted, found: _Found, signals: list[list[str]]) -> Made:
+        row, strict = wanted.row, self._choice.strict
+        told = found.readings.get(row.number)
+        values = _values(told)
+        readings = _readings(told, values, signals, strict) if told else None
+        page = self._page(wanted, found)
+        if strict:
+            _take_words(page)
+            return Made(*(_raw(part) for part in (page, data.Turns(), data.Requests(), readings, data.Phases(), None)))
+        turns = found.turns.get(row.number, [])
+        sources = found.sources.get(row.number, [])
+        requests, page.requests_left_out = self._receipts.requests(row.host, row.session_id)
+        page.turns_left_out = max(row.turns - TURNS, 0)
         page.children = self._children.get((row.host, row.session_id), [])[:CHILDREN]
-        page.phases = phases(self._connection, row.number) if parts else []
-        page.digest = _told(made)
+        page.digest = _digest(turns, making.notes_of(sources, found.sessions[row.number][5]), page.cwd or "", values)
         page.memory = self._remembered.of(row.host, row.session_id) if self._remembered else None
-        return page
+        phased = phases(self._connection, row.number) if wanted.parts else data.Phases()
+        shown = turns[:TURNS]
+        said = data.Said([turn[2] for turn in shown], [turn[3] for turn in shown])
+        return Made(*(_raw(part) for part in (page, _turns(shown), requests, readings, phased, said)))
 
-    def _readings(self, number: int) -> list[tuple[Any, ...]]:
-        found = rows(self._connection, _READINGS, (number,))
-        return [
-            (name, value, sure, reason, msgspec.Raw(events.encode())) for name, value, sure, reason, events in found
+    def _page(self, wanted: Wanted, found: _Found) -> data.SessionPage:
+        """What there is one of in a session."""
+        row = wanted.row
+        parent, repository, cwd, versions, agents, _, captured, size, pinned, evicted, cut = found.sessions[row.number]
+        kept = making.bytes_of(found.sources.get(row.number, []))
+        counts = {name: getattr(row, name) for name in ("turns", "events", "commands", "edits", "errors")}
+        return data.SessionPage(
+            host=row.host,
+            id=row.session_id,
+            file=file_name(row.session_id, self._choice),
+            title=row.title,
+            project=row.project,
+            repository=repository,
+            branch=row.branch,
+            cwd=cwd,
+            parent=parent,
+            children=[],
+            started=row.started,
+            ended=row.ended,
+            models=_decode_names(row.models),
+            versions=_decode_names(versions),
+            counts={**counts, "agents": agents},
+            accounting={name: getattr(kept, name) for name in Bytes.__struct_fields__},
+            archive_bytes=size,
+            captured=captured,
+            pinned=bool(pinned),
+            given_up="raw" if cut else "events" if evicted else "",
+            amounts=self._receipts.amounts(row.host, row.session_id),
+            requests_left_out=0,
+            turns_left_out=0,
+            digest=None,
+            memory=None,
+            parts=wanted.parts,
+        )
+
+
+def _raw(part: object) -> msgspec.Raw:
+    return msgspec.Raw(_encode(part))
+
+
+def _take_words(page: data.SessionPage) -> None:
+    """Leave no word that stands in the session."""
+    page.id = shown_id(page.id)
+    page.title = page.project = page.repository = page.branch = page.cwd = page.parent = None
+
+
+def _values(told: tuple[str, ...] | None) -> dict[str, Value | None]:
+    """What signals say, by their names."""
+    return dict(zip(_decode_names(told[0]), _decode_values(told[1]), strict=True)) if told else {}
+
+
+def _readings(
+    told: tuple[str, ...], values: Mapping[str, Value | None], signals: list[list[str]], strict: bool
+) -> data.Readings:
+    names = list(values)
+    if names not in signals:
+        signals.append(names)
+    said, sure, reasons, evidence = (msgspec.Raw(text.encode()) for text in told[1:])
+    if strict:
+        shown = [
+            value if name == "outcome" or isinstance(value, (int, float)) else None for name, value in values.items()
         ]
+        said, evidence = _raw(shown), _raw([[]] * len(names))
+    return data.Readings(signals.index(names), said, sure, reasons, evidence)
 
 
-def file_name(session_id: str, choice: Choice) -> str:
-    """How a session's files are called, within the folder of its host."""
-    return shown_id(session_id) if choice.strict else safe_name(session_id)
-
-
-def _page(made: Digest, file: str) -> data.SessionPage:
-    """What a digest tells of a session."""
-    names = ("turns", "events", "commands", "edits", "errors", "agents")
-    return data.SessionPage(
-        version=data.DATA_VERSION,
-        host=made.host,
-        id=made.session_id,
-        file=file,
-        title=made.title,
-        project=made.project,
-        repository=made.repository,
-        branch=made.branch,
-        cwd=made.cwd,
-        parent=made.parent,
-        children=[],
-        started=made.started,
-        ended=made.ended,
-        models=made.models,
-        versions=made.host_versions,
-        counts={name: getattr(made.counts, name) for name in names},
-        accounting={name: getattr(made.bytes, name) for name in Bytes.__struct_fields__},
-        archive_bytes=0,
-        captured="",
-        pinned=False,
-        given_up="",
-        amounts=[],
-        requests=data.Requests(),
-        requests_left_out=0,
-        turns=[],
-        turns_left_out=0,
-        readings=[],
-        phases=[],
-        digest=None,
-        memory=None,
-        parts=0,
+def _turns(found: Sequence[tuple[Any, ...]]) -> data.Turns:
+    if not found:
+        return data.Turns()
+    event, turn, _, _, started, ended, actions, edits, errors, tokens = zip(*found, strict=True)
+    begun = [_moment(moment) for moment in started]
+    over = [_moment(moment) for moment in ended]
+    took = [last - first if first >= 0 and last >= 0 else -1 for first, last in zip(begun, over, strict=True)]
+    return data.Turns(
+        event=list(event),
+        turn=packed(steps(turn)),
+        begun=packed(steps(begun)),
+        took=packed(took),
+        actions=packed(actions),
+        edits=packed(edits),
+        errors=packed(errors),
+        tokens=packed(tokens),
     )
 
 
-def _without_words(page: data.SessionPage) -> data.SessionPage:
-    """The same without a word that stands in the session."""
-    page.id = shown_id(page.id)
-    page.title = page.project = page.repository = page.branch = page.cwd = page.parent = None
-    for one in page.readings:
-        one.evidence = msgspec.Raw(b"[]")
-        one.value = one.value if one.name == "outcome" or isinstance(one.value, (int, float)) else None
-    return page
+def _moment(text: str | None) -> int:
+    seconds = seconds_of(text)
+    return -1 if seconds is None else seconds
 
 
-def _told(made: Digest) -> dict[str, object]:
-    """What of a digest stands nowhere else on the page."""
-    made.files = made.files[:FILES]
-    return {name: value for name in _DIGESTED if (value := getattr(made, name))}
-
-
-def _turn(row: tuple[Any, ...]) -> data.TurnEntry:
-    *told, files = row
-    turn = data.TurnEntry(*told)
-    if files != "[]":
-        turn.files = _decode_names(files)[:FILES]
-    return turn
+def _digest(
+    turns: Sequence[tuple[Any, ...]], notes: Notes, cwd: str, values: Mapping[str, Value | None]
+) -> dict[str, object]:
+    """What of a session's digest stands nowhere else on the page."""
+    told = {
+        "goal": turns[0][2] if turns else None,
+        "result": next((turn[3] for turn in reversed(turns) if turn[3]), None),
+        "outcome": making.outcome_of(values),
+        "files": making.files_of(notes, cwd)[:FILES],
+        "commands": making.commands_of(notes),
+        "tests": making.tests_of(notes),
+        "commits": notes.commits,
+        "problems": making.problems_of(notes, cwd),
+        "corrections": notes.corrections,
+    }
+    return {name: value for name, value in told.items() if value}

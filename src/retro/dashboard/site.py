@@ -14,9 +14,12 @@ import apsw
 import msgspec
 
 from retro.config import Settings
-from retro.dashboard import data, overview, session_page
-from retro.dashboard.contents import OVERVIEW, Contents, as_script
-from retro.dashboard.overview import Choice, Row
+from retro.dashboard import bundles, data, overview
+from retro.dashboard.bundles import Laid
+from retro.dashboard.contents import OVERVIEW, Contents
+from retro.dashboard.overview import BUNDLE, Choice, Row
+from retro.dashboard.packing import as_script
+from retro.dashboard.session_page import Wanted
 from retro.failure import Failure
 from retro.index.database import rows
 from retro.places import Places, make_private_dir, safe_host, write_private
@@ -55,12 +58,16 @@ class Made(msgspec.Struct):
     """Files of its transcript."""
 
 
+Bundled = dict[str, Made]
+"""The sessions of a bundle, by the names of their files."""
+
+
 class Manifest(msgspec.Struct):
     """What a build left, for the next one."""
 
     version: int = data.DATA_VERSION
     choice: str = ""
-    sessions: dict[str, Made] = {}
+    bundles: dict[int, Bundled] = {}
     chunks: list[str] = []
 
 
@@ -82,8 +89,8 @@ def build(
         found = overview.session_rows(connection, order.choice)
         wanted_parts = _with_transcript(connection, found, order)
         builder = _Builder(connection, Contents(connection, places, order.choice), order, manifest)
-        for row in found:
-            builder.session(row, row.number in wanted_parts)
+        for number, some in _bundled(found, order.choice).items():
+            builder.bundle(number, some, wanted_parts)
         removed = builder.remove_gone()
         builder.overview(found, settings, env)
     _write(order.out, MANIFEST, _encode(manifest))
@@ -130,19 +137,27 @@ def _prepare(out: str) -> None:
 
 
 def _manifest(order: Order) -> Manifest:
-    """What the last build left, where it was one of the same choice."""
+    """What the last build left, where it was one of the same choice; else that nothing of it is true any more."""
     choice = repr((order.choice.zone.name, *order.choice[1:]))
     try:
         with open(os.path.join(order.out, MANIFEST), "rb") as file:
             manifest = msgspec.json.decode(file.read(), type=Manifest)
     except (FileNotFoundError, msgspec.MsgspecError):
-        return Manifest(choice=choice, sessions={}, chunks=[])
-    if manifest.version != data.DATA_VERSION:
-        return Manifest(choice=choice, sessions=dict.fromkeys(manifest.sessions, Made("")), chunks=manifest.chunks)
-    if manifest.choice != choice:
-        manifest.sessions = dict.fromkeys(manifest.sessions, Made(""))
-        manifest.choice = choice
+        return Manifest(choice=choice, bundles={}, chunks=[])
+    if manifest.version != data.DATA_VERSION or manifest.choice != choice:
+        for made in (one for some in manifest.bundles.values() for one in some.values()):
+            made.stamp = ""
+        manifest.version, manifest.choice = data.DATA_VERSION, choice
     return manifest
+
+
+def _bundled(found: list[Row], choice: Choice) -> dict[int, dict[str, Row]]:
+    """Sessions by their bundles, and in those by the names of their files."""
+    some: dict[int, dict[str, Row]] = {}
+    for row in sorted(found, key=lambda row: row.number):
+        name = f"{safe_host(row.host)}/{overview.file_name(row.session_id, choice)}"
+        some.setdefault(row.number // BUNDLE, {})[name] = row
+    return some
 
 
 def _with_transcript(connection: apsw.Connection, found: list[Row], order: Order) -> set[int]:
@@ -167,27 +182,56 @@ class _Builder:
 
     def __init__(self, connection: apsw.Connection, contents: Contents, order: Order, manifest: Manifest) -> None:
         self._contents, self._order, self._manifest = contents, order, manifest
+        self._before = dict(manifest.bundles)
         self._stamps = _stamps(connection)
-        self._seen: set[str] = set()
+        self._seen: set[int] = set()
+        self._names: set[str] = set()
         self.written = self.transcripts = 0
 
-    def session(self, row: Row, with_transcript: bool) -> None:
-        """Bring one session's files up to date."""
-        name = f"{safe_host(row.host)}/{session_page.file_name(row.session_id, self._order.choice)}"
-        self._seen.add(name)
-        stamp = self._stamp(row)
-        made = self._manifest.sessions.get(name)
-        if made is not None and made.stamp == stamp and (made.parts or not with_transcript):
+    def bundle(self, number: int, found: Mapping[str, Row], with_transcript: set[int]) -> None:
+        """Bring the files of some sessions up to date."""
+        self._seen.add(number)
+        self._names.update(found)
+        before = self._manifest.bundles.get(number, {})
+        after: Bundled = {}
+        for name, row in found.items():
+            made, stamp = before.get(name), self._stamp(row)
+            if made is not None and made.stamp == stamp and (made.parts or row.number not in with_transcript):
+                after[name] = made
+        if len(after) == len(found) == len(before):
             return
-        parts = self._contents.transcript(row.host, row.session_id) if with_transcript else []
+        kept = self._kept(number) if after else Laid()
+        if kept is None or not after.keys() <= kept.sessions.keys():
+            kept, after = Laid(), {}
+        wanted: dict[str, Wanted] = {}
+        for name, row in found.items():
+            if name not in after:
+                parts = self._transcript(name, row, before.get(name), row.number in with_transcript)
+                wanted[name] = Wanted(row, parts)
+                after[name] = Made(self._stamp(row), parts)
+        content = bundles.renew(kept, wanted, found, self._contents.sessions)
+        for path, part in zip(_bundle_names(number), bundles.scripts(content), strict=True):
+            self._put(path, part)
+        self._manifest.bundles[number] = after
+        self.written += len(wanted)
+
+    def _kept(self, number: int) -> Laid | None:
+        """A bundle as it lies there."""
+        try:
+            files = [_read(self._order.out, _data_path(name)) for name in _bundle_names(number)]
+        except OSError:
+            return None
+        return bundles.laid(*files)
+
+    def _transcript(self, name: str, row: Row, made: Made | None, wanted: bool) -> int:
+        """Write a session's transcript, where it is wanted; gives of how many files it is."""
+        parts = self._contents.transcript(row.host, row.session_id) if wanted else []
         for part in parts:
-            self._put(_part_path(name, part.part), f"transcript/{name}/{part.part}", part)
+            self._put(f"transcript/{name}/{part.part}", part)
         for left in range(len(parts), made.parts if made else 0):
-            _remove(self._order.out, _part_path(name, left))
-        self._put(f"data/session/{name}.js", f"session/{name}", self._contents.sessions.page(row, len(parts)))
-        self._manifest.sessions[name] = Made(stamp, len(parts))
-        self.written += 1
+            _remove(self._order.out, _data_path(f"transcript/{name}/{left}"))
         self.transcripts += bool(parts)
+        return len(parts)
 
     def _stamp(self, row: Row) -> str:
         """What tells whether a session's page is as it was."""
@@ -195,13 +239,16 @@ class _Builder:
         return blake2b(told.encode("utf-8", "replace"), digest_size=9).hexdigest()
 
     def remove_gone(self) -> int:
-        """Take away the files of sessions that are no longer shown."""
-        gone = [name for name in self._manifest.sessions if name not in self._seen]
-        for name in gone:
-            made = self._manifest.sessions.pop(name)
-            _remove(self._order.out, f"data/session/{name}.js")
+        """Take away the files of sessions that are no longer shown, and say how many those were."""
+        before = {name: made for some in self._before.values() for name, made in some.items()}
+        gone = {name: made for name, made in before.items() if name not in self._names}
+        for number in set(self._manifest.bundles) - self._seen:
+            del self._manifest.bundles[number]
+            for path in _bundle_names(number):
+                _remove(self._order.out, _data_path(path))
+        for name, made in gone.items():
             for part in range(made.parts):
-                _remove(self._order.out, _part_path(name, part))
+                _remove(self._order.out, _data_path(f"transcript/{name}/{part}"))
             if made.parts:
                 os.rmdir(os.path.join(self._order.out, "data", "transcript", *name.split("/")))
         return len(gone)
@@ -210,13 +257,13 @@ class _Builder:
         """Write the first screen's data, and the further sessions of its table."""
         shown = self._contents.overview(found, settings, env)
         for name, content in shown.items():
-            self._put(f"data/{name}.js", name, content)
+            self._put(name, content)
         for name in set(self._manifest.chunks) - set(shown):
-            _remove(self._order.out, f"data/{name}.js")
+            _remove(self._order.out, _data_path(name))
         self._manifest.chunks = [name for name in shown if name != OVERVIEW]
 
-    def _put(self, path: str, name: str, content: msgspec.Struct) -> None:
-        _write(self._order.out, path, as_script(name, content))
+    def _put(self, name: str, content: msgspec.Struct) -> None:
+        _write(self._order.out, _data_path(name), as_script(name, content))
 
 
 def _stamps(connection: apsw.Connection) -> dict[int, object]:
@@ -238,18 +285,25 @@ def _stamps(connection: apsw.Connection) -> dict[int, object]:
     }
 
 
-def _part_path(name: str, part: int) -> str:
-    return f"data/transcript/{name}/{part}.js"
+def _bundle_names(number: int) -> tuple[str, str]:
+    return f"session/{number}", f"talk/{number}"
+
+
+def _data_path(name: str) -> str:
+    return f"data/{name}.js"
+
+
+def _read(out: str, name: str) -> bytes:
+    with open(os.path.join(out, *name.split("/")), "rb") as file:
+        return file.read()
 
 
 def _write(out: str, name: str, content: bytes) -> None:
     """Write a file of the site, unless it says that already."""
     path = os.path.join(out, *name.split("/"))
     try:
-        if os.path.getsize(path) == len(content):
-            with open(path, "rb") as file:
-                if file.read() == content:
-                    return
+        if os.path.getsize(path) == len(content) and _read(out, name) == content:
+            return
     except OSError:
         pass
     try:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import apsw
 import msgspec
@@ -47,8 +47,8 @@ _SESSION: Final = (
     " (SELECT count(*) FROM json_each(agents)), secrets, marks, notes, first_prompt FROM session WHERE id = ?"
 )
 _SOURCES: Final = (
-    "SELECT key, revision, kind, path, archive_name, file, size, offset, base, form, accounting, notes FROM source"
-    " WHERE session = ? AND current = 1 ORDER BY key <> 'main', key"
+    "SELECT session, key, revision, kind, path, archive_name, file, size, offset, base, form, accounting, notes"
+    " FROM source WHERE session BETWEEN ? AND ? AND current = 1 ORDER BY session, key <> 'main', key"
 )
 _TURNS: Final = "SELECT turn, started, prompt, answer, actions, edits, errors FROM turn WHERE session = :id"
 _ENDS: Final = (
@@ -66,9 +66,8 @@ def make(connection: apsw.Connection, number: int) -> Digest:
     """The digest of a session, by its number in the index."""
     row = next(rows(connection, _SESSION, (number,)))
     host, session_id, normaliser, rules, parent, title, project, repository, domain, cwd, branch = row[:11]
-    sources, notes = _sources(connection, number)
-    if row[23] is not None:
-        notes = _decode_notes(row[23])
+    sources = list(sources_of(connection, number, number).get(number, ()))
+    notes = notes_of(sources, row[23])
     turns = [tuple(turn) for turn in rows(connection, _ENDS, {"id": number})]
     readings = values_of(connection, number)
     return Digest(
@@ -92,46 +91,58 @@ def make(connection: apsw.Connection, number: int) -> Digest:
         goal=turns[0][2][:_TEXT] or None if turns else None,
         result=next((turn[3][:_TEXT] for turn in reversed(turns) if turn[3]), None),
         counts=_counts(row[15:23], notes),
-        files=_files(notes, cwd or ""),
-        commands=_commands(notes),
-        tests=Tests(notes.tests, notes.tests_failed, notes.tests_ended) if notes.tests else None,
+        files=files_of(notes, cwd or ""),
+        commands=commands_of(notes),
+        tests=tests_of(notes),
         commits=notes.commits,
-        problems=_problems(notes, cwd or ""),
-        corrections=[Correction(*one) for one in notes.corrections],
+        problems=problems_of(notes, cwd or ""),
+        corrections=corrections_of(notes),
         spent=Spent(*(value or 0 for value in next(rows(connection, _SPENT, (host, session_id))))),
-        bytes=_bytes(sources),
-        outcome=_outcome(readings),
+        bytes=bytes_of(sources),
+        outcome=outcome_of({name: value for name, (value, _) in readings.items()}),
         turns=[_turn(turn, row[13]) for turn in turns],
         readings={name: _short(value, sure) for name, (value, sure) in readings.items()},
     )
 
 
-def _outcome(readings: Mapping[str, tuple[Value | None, float]]) -> Outcome | None:
-    """How it went; what the signals said is taken, and why they did is told again."""
-    said, _ = readings.get(OUTCOME, (None, 0.0))
-    probability, _ = readings.get(PROBABILITY, (None, 0.0))
+def outcome_of(values: Mapping[str, Value | None]) -> Outcome | None:
+    """How it went: what the signals said is taken, by the values of all readings, and why they did is told again."""
+    said, probability = values.get(OUTCOME), values.get(PROBABILITY)
     if not isinstance(said, str) or not isinstance(probability, float):
         return None
-    return Outcome(said, probability, judge({name: value for name, (value, _) in readings.items()}).reasons)
+    return Outcome(said, probability, judge(values).reasons)
 
 
 def _short(value: Value | None, sure: float) -> Value | tuple[Value, float] | None:
     return value if value is None or sure >= 1 else (value, sure)
 
 
-def _sources(connection: apsw.Connection, number: int) -> tuple[list[SourceState], Notes]:
-    """The current sources as far as their bytes are to be counted, and their notes together."""
-    sources, all_notes = [], []
-    for row in rows(connection, _SOURCES, (number,)):
+class Noted(NamedTuple):
+    """A current source as far as its bytes are to be counted, and what was noted of it."""
+
+    state: SourceState
+    notes: Notes
+
+
+def sources_of(connection: apsw.Connection, first: int, last: int) -> dict[int, list[Noted]]:
+    """The current sources of some sessions, by their numbers from one to another; the main one of each first."""
+    found: dict[int, list[Noted]] = {}
+    for number, *row in rows(connection, _SOURCES, (first, last)):
         state = SourceState(*row[:6])
         state.size, state.offset, state.base, state.form = row[6:10]
         state.accounting = _decode_accounting(row[10])
-        sources.append(state)
         notes = _decode_notes(row[11])
         if state.key != MAIN:
             notes.corrections.clear()
-        all_notes.append(notes)
-    return sources, all_notes[0] if len(all_notes) == 1 else merged(all_notes)
+        found.setdefault(number, []).append(Noted(state, notes))
+    return found
+
+
+def notes_of(sources: Sequence[Noted], of_all: bytes | None) -> Notes:
+    """What was noted of a session: of all of it where that was kept apart, else of its sources together."""
+    if of_all is not None:
+        return _decode_notes(of_all)
+    return sources[0].notes if len(sources) == 1 else merged([one.notes for one in sources])
 
 
 def _counts(counted: tuple[int, ...], notes: Notes) -> Counts:
@@ -143,7 +154,17 @@ def _counts(counted: tuple[int, ...], notes: Notes) -> Counts:
     return counts
 
 
-def _files(notes: Notes, cwd: str) -> list[FileLine]:
+def tests_of(notes: Notes) -> Tests | None:
+    """How tests went; None where none ran."""
+    return Tests(notes.tests, notes.tests_failed, notes.tests_ended) if notes.tests else None
+
+
+def corrections_of(notes: Notes) -> list[Correction]:
+    """Where the person said that something went the wrong way."""
+    return [Correction(*one) for one in notes.corrections]
+
+
+def files_of(notes: Notes, cwd: str) -> list[FileLine]:
     """The most edited ones first, then in the order in which they were edited first."""
     found: dict[str, int] = {}
     for path, edits in notes.files.items():
@@ -160,7 +181,7 @@ def _inside(path: str, cwd: str) -> str:
     return path
 
 
-def _commands(notes: Notes) -> list[CommandLine]:
+def commands_of(notes: Notes) -> list[CommandLine]:
     """Those that tell most first: tests before anything else, then what ran often."""
     order = sorted(notes.commands.items(), key=lambda item: (_RANK.get(item[1].kind, 9), -item[1].runs))
     return [CommandLine(said, one.kind, one.runs, one.failed) for said, one in order]
@@ -169,7 +190,7 @@ def _commands(notes: Notes) -> list[CommandLine]:
 _RANK: Final = {kind: rank for rank, kind in enumerate(("test", "check", "build", "install", "commit", "run"))}
 
 
-def _problems(notes: Notes, cwd: str) -> list[ProblemLine]:
+def problems_of(notes: Notes, cwd: str) -> list[ProblemLine]:
     """Those that came most often first, then those that were resolved: what resolved them is worth keeping."""
     order = sorted(notes.problems.items(), key=lambda item: (-item[1].times, item[1].resolved is None))
     return [ProblemLine(name, one.where, one.times, _resolved(one, cwd)) for name, one in order]
@@ -179,8 +200,9 @@ def _resolved(problem: Problem, cwd: str) -> list[str] | None:
     return None if problem.resolved is None else [_inside(what, cwd) for what in problem.resolved]
 
 
-def _bytes(sources: list[SourceState]) -> Bytes:
-    sums = account.bytes_of(sources)
+def bytes_of(sources: Iterable[Noted]) -> Bytes:
+    """What became of every byte of some sources."""
+    sums = account.bytes_of(one.state for one in sources)
     return Bytes(sums.size, sums.mapped, sums.bookkeeping, sums.unknown, sums.malformed, sums.torn_tail)
 
 

@@ -2,15 +2,21 @@
 // What every page needs: data by name, elements without markup, figures as a person reads them, where one is.
 const retro = {};
 (function () {
-  // --- data: scripts that hand over an object; a page opened from a file may load nothing else ---
+  // --- data: scripts that hand over an object, compressed; a page opened from a file may load nothing else ---
   const held = new Map();
   const waiting = new Map();
 
-  retro.data = (name, content) => {
-    held.set(name, content);
+  retro.data = (name, packed) => {
     const waiter = waiting.get(name);
-    if (waiter) { waiting.delete(name); waiter.done(content); }
+    unpacked(packed).then((content) => {
+      held.set(name, content);
+      if (waiter) { waiting.delete(name); waiter.done(content); }
+    }, (error) => { if (waiter) { waiting.delete(name); waiter.failed(error); } });
   };
+  function unpacked(packed) {
+    const bytes = Uint8Array.fromBase64 ? Uint8Array.fromBase64(packed) : Uint8Array.from(atob(packed), (letter) => letter.charCodeAt(0));
+    return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"))).json();
+  }
 
   retro.load = (name, fresh) => {
     if (fresh) held.delete(name);

@@ -128,4 +128,51 @@
     retro.rows = { ready: true, columns: joined };
     return joined;
   };
+
+  // --- one session, which stands in two files with its neighbours: what it is, and what was said ---
+  const PHASES = ["looking", "changing", "checking"];
+  const STEPS = ["at", "line", "turn", "begun"];
+
+  // Rows of a table by column: a column may be one value for all rows, or hold each value as a step from the one before.
+  function rowsOf(table, first, names) {
+    const rows = table[first] || [];
+    const columns = names.map((name) => {
+      const column = table[name] || 0;
+      const values = Array.isArray(column) ? column : rows.map(() => column);
+      let sum = 0;
+      return STEPS.includes(name) ? values.map((step) => (sum += step)) : values;
+    });
+    return rows.map((_, row) => Object.fromEntries(names.map((name, at) => [name, columns[at][row]])));
+  }
+  const TURN = ["event", "turn", "begun", "took", "actions", "edits", "errors", "tokens"];
+  const REQUEST = ["at", "model", "input", "cache_write_5m", "cache_write_1h", "cache_read", "output", "cost", "source", "line", "turn", "agent", "note"];
+  const PHASE = ["event", "kind", "begun", "took", "steps", "failed"];
+
+  retro.session = async (host, id) => {
+    const [bundle, file] = await place(host, id);
+    // Where pages are served, nothing but this session is made.
+    const [content, talk] = await Promise.all(["session", "talk"].map((kind) => retro.load(`${kind}/${bundle}` + (location.protocol.startsWith("http") ? `/${host}/${file}` : ""))));
+    const at = content.names.indexOf(`${host}/${file}`);
+    if (at < 0) throw new Error(id);
+    const said = talk.said[at] || [[], []];
+    const [of, values, confidence, reasons, evidence] = content.readings[at] || [-1, []];
+    return {
+      ...content.pages[at],
+      turns: rowsOf(content.turns[at], "event", TURN).map((turn, place) => ({ ...turn, prompt: said[0][place], answer: said[1][place] })),
+      requests: rowsOf(content.requests[at], "at", REQUEST),
+      texts: content.requests[at].names || [""],
+      readings: values.map((value, place) => ({ name: content.signals[of][place], value, confidence: confidence[place], reason: reasons[place], evidence: evidence[place] })),
+      phases: rowsOf(content.phases[at], "event", PHASE).map((phase) => ({ ...phase, kind: PHASES[phase.kind] })),
+    };
+  };
+  // In which bundle a session stands, and what it is called there; the newest are at hand.
+  async function place(host, id) {
+    const find = (columns) => {
+      const row = columns.id.findIndex((one, at) => one === id && retro.all.hosts[columns.host[at]] === host);
+      return row < 0 ? null : [columns.bundle[row], columns.file[row] || id];
+    };
+    const found = find(retro.all.sessions) || find(await retro.allRows());
+    if (!found) throw new Error(id);
+    return found;
+  }
 })();

@@ -60,6 +60,7 @@
     }
   }
 
+  if (!self.DecompressionStream) { retro.clear(main, retro.empty("This browser is too old for these pages: Chromium 80, Firefox 113, Safari 16.4 or a newer one shows them.")); return; }
   retro.load("overview").then((all) => {
     retro.all = all;
     retro.show();

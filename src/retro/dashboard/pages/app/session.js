@@ -11,9 +11,8 @@
     let stop = null;
     let gone = false;
     const stopped = () => { gone = true; if (stop) stop(); };
-    find(host, id).then((name) => retro.load(name)).then((page) => {
+    retro.session(host, id).then((page) => {
       if (gone) return;
-      for (const turn of page.turns) for (const name of ["actions", "commands", "edits", "errors", "events", "tokens"]) turn[name] = turn[name] || 0;
       const here = (path) => ["session", host, id, ...(path ? [path] : [])];
       const current = TABS.some(([key]) => key === tab) ? tab : "";
       const body = h("div", { role: "tabpanel", "aria-label": TABS.find(([key]) => key === current)[1] });
@@ -25,16 +24,6 @@
     }).catch(() => retro.clear(main, h("p", { class: "crumbs" }, h("a", { href: "#/" }, "Overview")), retro.empty("This session is not in the dashboard. It may have been forgotten, or captured since: build it again with", "retro dashboard build")));
     return stopped;
   };
-
-  // The name of a session's file: its id, unless the overview says otherwise.
-  async function find(host, id) {
-    const plain = /^[a-z0-9_][a-z0-9._-]{0,99}$/.test(id) && !id.endsWith(".");
-    if (plain) return `session/${host}/${id}`;
-    const columns = await retro.allRows();
-    const row = columns.id.findIndex((one, at) => one === id && retro.all.hosts[columns.host[at]] === host);
-    if (row < 0) throw new Error(id);
-    return `session/${host}/${columns.file[row] || id}`;
-  }
 
   function head(page) {
     const took = retro.seconds(page.ended) - retro.seconds(page.started);
@@ -104,7 +93,7 @@
 
   function turnLine(turn, here) {
     const did = [turn.actions ? retro.many(turn.actions, "tool") : null, turn.edits ? retro.many(turn.edits, "edit") : null, turn.tokens ? retro.short(turn.tokens) + " tokens" : null].filter(Boolean);
-    const took = retro.seconds(turn.ended) - retro.seconds(turn.started);
+    const took = turn.took;
     return h("li", null, h("a", { href: retro.link(here("transcript"), { event: turn.event }), class: "muted", "aria-label": `Turn ${turn.turn} in the transcript` }, String(turn.turn)),
       h("div", null, h("div", { class: "said" }, turn.prompt || "(no text)"), turn.answer ? h("div", { class: "said answer" }, turn.answer) : null),
       h("div", { class: "did" }, h("div", null, did.join(", ")), turn.errors ? h("div", { class: "bad" }, retro.many(turn.errors, "error")) : null, h("div", null, took > 0 ? retro.duration(took) : "")));
@@ -112,23 +101,23 @@
 
   // What was done when: phases where the track has them, else turns. Long pauses are drawn short.
   function timeline(page, here) {
-    if ((page.phases || []).length > 1) return phases(page, here);
-    const turns = page.turns.filter((turn) => turn.started && turn.ended);
+    if (page.phases.length > 1) return phases(page, here);
+    const turns = page.turns.filter((turn) => turn.begun >= 0 && turn.took >= 0);
     if (turns.length < 2) return null;
     const most = Math.max(...turns.map((turn) => turn.actions), 1);
-    const spans = shortened(turns.map((turn) => [retro.seconds(turn.started), retro.seconds(turn.ended)]));
+    const spans = shortened(turns.map((turn) => [turn.begun, turn.begun + turn.took]));
     return retro.card("Timeline", h("span", { class: "muted" }, "turns: width is time, height is tool calls"), lane(spans.map(([x, width], at) => {
       const turn = turns[at];
       return [x, width, 6 + 38 * turn.actions / most, turn.errors ? "failed" : "changing", turn.event, `Turn ${turn.turn}: ${retro.line(turn.prompt, 80)} (${retro.many(turn.actions, "tool call")}, ${retro.many(turn.errors, "error")})`];
     }), here));
   }
   function phases(page, here) {
-    const most = Math.max(...page.phases.map((phase) => phase[3]));
-    const spans = shortened(page.phases.map(([, begun, ended]) => [begun, ended]));
-    const key = ["looking", "changing", "checking"].filter((kind) => page.phases.some((phase) => phase[0] === kind));
-    return retro.card("Timeline", h("ul", { class: "legend" }, key.map((kind) => h("li", null, h("i", { class: kind }), kind)), page.phases.some((phase) => phase[4]) ? h("li", null, h("i", { class: "failed" }), "with a failure") : null), lane(spans.map(([x, width], at) => {
-      const [kind, begun, ended, steps, failed, event] = page.phases[at];
-      return [x, width, 12 + 32 * Math.sqrt(steps / most), kind, event, `${retro.capital(kind)}: ${retro.many(steps, "step")}${failed ? `, ${retro.count(failed)} failed` : ""}, ${begun >= 0 ? retro.duration(Math.max(ended - begun, 0)) : "no time"}`, failed];
+    const most = Math.max(...page.phases.map((phase) => phase.steps));
+    const spans = shortened(page.phases.map((phase) => [phase.begun, phase.begun < 0 ? -1 : phase.begun + phase.took]));
+    const key = ["looking", "changing", "checking"].filter((kind) => page.phases.some((phase) => phase.kind === kind));
+    return retro.card("Timeline", h("ul", { class: "legend" }, key.map((kind) => h("li", null, h("i", { class: kind }), kind)), page.phases.some((phase) => phase.failed) ? h("li", null, h("i", { class: "failed" }), "with a failure") : null), lane(spans.map(([x, width], at) => {
+      const { kind, begun, took, steps, failed, event } = page.phases[at];
+      return [x, width, 12 + 32 * Math.sqrt(steps / most), kind, event, `${retro.capital(kind)}: ${retro.many(steps, "step")}${failed ? `, ${retro.count(failed)} failed` : ""}, ${begun >= 0 ? retro.duration(took) : "no time"}`, failed];
     }), here));
   }
   function shortened(spans) {
@@ -163,23 +152,22 @@
       retro.card("By model", given ? h("span", { class: "muted" }, `${retro.percent(cached / given)} of what the models read came from their caches`) : null,
         retro.plain(columns, rows, page.amounts.length > 1 ? line("Together", add, retro.exactMoney(add((one) => one.cost))) : null),
         lower ? h("p", { class: "muted" }, `${retro.many(lower, "request")} logged only the beginning of the answer: output and cost are lower bounds.`) : null),
-      (page.requests.at || []).length ? requests(page, here) : null));
+      page.requests.length ? requests(page, here) : null));
   }
 
   // Each request, a hundred at a time.
   function requests(page, here) {
     const table = page.requests;
-    const count = table.at.length;
-    const get = (name, row) => (table[name] || [])[row] || 0;
-    const name = (column, row) => (table.names || [""])[get(column, row)];
+    const count = table.length;
+    const name = (column, one) => page.texts[one[column]];
     const columns = [["#", 1], ["When"], ["Model"], ["Input", 1], ["Cache write", 1], ["Cache read", 1], ["Output", 1], ["Cost", 1], ["Turn", 1], ["Line"]];
-    const line = (row) => [
-      String(row + 1), table.at[row] >= 0 ? h("time", { title: retro.utc(table.at[row]) }, retro.when(table.at[row])) : "no time",
-      [name("model", row), get("agent", row) ? [" ", h("span", { class: "tag" }, "sub-agent")] : null, get("note", row) ? [" ", h("span", { class: "tag warn" }, name("note", row).replaceAll("_", " "))] : null],
-      retro.count(get("input", row)), retro.count(get("cache_write_5m", row) + get("cache_write_1h", row)), retro.count(get("cache_read", row)), retro.count(get("output", row)), retro.exactMoney(table.cost[row]),
-      get("turn", row) ? String(get("turn", row)) : "", h("span", { class: "mono muted" }, `${name("source", row)}:${get("line", row)}`)];
+    const line = (one, row) => [
+      String(row + 1), one.at >= 0 ? h("time", { title: retro.utc(one.at) }, retro.when(one.at)) : "no time",
+      [name("model", one), one.agent ? [" ", h("span", { class: "tag" }, "sub-agent")] : null, one.note ? [" ", h("span", { class: "tag warn" }, name("note", one).replaceAll("_", " "))] : null],
+      retro.count(one.input), retro.count(one.cache_write_5m + one.cache_write_1h), retro.count(one.cache_read), retro.count(one.output), retro.exactMoney(one.cost),
+      one.turn ? String(one.turn) : "", h("span", { class: "mono muted" }, `${name("source", one)}:${one.line}`)];
     const box = h("div");
-    const draw = (most) => retro.clear(box, retro.plain(columns, [...Array(Math.min(most, count)).keys()].map(line)),
+    const draw = (most) => retro.clear(box, retro.plain(columns, table.slice(0, most).map(line)),
       most < count ? h("p", { class: "more" }, h("button", { class: "button", type: "button", onclick: () => draw(most + 500) }, `Show more of ${retro.count(count)}`)) : null,
       page.requests_left_out && most >= count ? h("p", { class: "muted" }, `and ${retro.count(page.requests_left_out)} more: `, h("code", null, `retro cost why ${page.id}`)) : null);
     draw(100);
@@ -191,7 +179,7 @@
     const draw = (told) => {
       const about = new Map(told.signals.map((one) => [one.name, one]));
       const usual = told.usual[page.project || ""] || {};
-      const readings = page.readings.map(([name, value, confidence, reason, evidence]) => ({ name, value, confidence, reason, evidence, group: "", kind: "categorical", unit: "", description: "", ...pick(about.get(name)) }));
+      const readings = page.readings.map((one) => ({ ...one, group: "", kind: "categorical", unit: "", description: "", ...pick(about.get(one.name)) }));
       readings.sort((a, b) => order(about, a) - order(about, b));
       const known = readings.filter((one) => one.value !== null);
       const missing = readings.filter((one) => one.value === null);
