@@ -19,6 +19,7 @@ from retro.dashboard.session_page import SessionPages
 from retro.event import Event
 from retro.index import queries
 from retro.ledger.cube import by_session
+from retro.ledger.reports import Amount
 from retro.places import Places
 
 OVERVIEW: Final = "overview"
@@ -34,7 +35,12 @@ class Contents:
     def sessions(self) -> SessionPages:
         """Pages of sessions."""
         remembered = None if self._choice.strict else Remembered(self._connection, self._places)
-        return SessionPages(self._connection, remembered, self._choice)
+        return SessionPages(self._connection, remembered, self.amounts, self._choice)
+
+    @cached_property
+    def amounts(self) -> dict[tuple[str, str], Amount]:
+        """What each session took, by host and id."""
+        return by_session(self._connection, self._choice.mode)
 
     def transcript(self, host: str, session_id: str) -> list[data.Transcript]:
         """The parts of a session's transcript; none where its events were given up or cannot be read."""
@@ -63,8 +69,7 @@ class Contents:
         outcomes = overview.outcomes(connection)
         names = overview.shared(choice)
         days = overview.days(connection, choice, names)
-        amounts = by_session(connection, choice.mode)
-        portions = [overview.table(some, amounts, outcomes, names, choice) for some in overview.chunks(found)]
+        portions = [overview.table(some, self.amounts, outcomes, names, choice) for some in overview.chunks(found)]
         activity = overview.activity(connection, choice, names)
         ended = overview.ended(found, outcomes, names, choice.zone)
         woven = self._woven(names)

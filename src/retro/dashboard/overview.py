@@ -163,7 +163,7 @@ def _day_of(connection: apsw.Connection, zone: Zone, moment: str) -> str:
     """SQL for the local day of a moment as events have it."""
     query = "SELECT min(started), max(ended) FROM session WHERE started > '1970'"
     first, last = next(rows(connection, query))
-    quarter = f"(CAST(strftime('%s', {moment}) AS INTEGER) / 900)"
+    quarter = f"(unixepoch({moment}) / 900)"
     if first is None:
         return f"{quarter} / {calendar.QUARTERS}"
     return calendar.local_day(calendar.segments(zone, _quarter(first), _quarter(last or first)), quarter)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import apsw
@@ -13,11 +13,13 @@ from retro.dashboard.columns import packed, steps
 from retro.event import Quality
 from retro.index.database import rows
 from retro.ledger.copies import QUALITIES, Numbers
-from retro.ledger.cube import by_session
 from retro.ledger.reports import CALCULATE, DISPLAY, Amount, Labels
 
 REQUESTS: Final = 1500
 """At most so many of a session."""
+
+Amounts = Mapping[tuple[str, str], Amount]
+"""What sessions took, by host and id."""
 
 _EXACT: Final = QUALITIES.index(Quality.EXACT)
 _PLAIN: Final = ("", "standard", "default", "normal")
@@ -32,9 +34,8 @@ _decode_taken: Final = msgspec.msgpack.Decoder(tuple[int, Numbers]).decode
 class Receipts:
     """Makes receipts of sessions."""
 
-    def __init__(self, connection: apsw.Connection, mode: str) -> None:
-        self._connection, self._mode = connection, mode
-        self._amounts = by_session(connection, mode)
+    def __init__(self, connection: apsw.Connection, amounts: Amounts, mode: str) -> None:
+        self._connection, self._amounts, self._mode = connection, amounts, mode
         self._labels = Labels(connection)
         self._owners = {
             (host, session_id): number

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import islice, pairwise
+from typing import Any, Final, NamedTuple
 
 import apsw
 import msgspec
@@ -30,7 +33,7 @@ FENCE: Final = 3.0
 ENOUGH: Final = 5
 """Sessions of a project from which on something is usual."""
 NEWEST: Final = 1000
-"""Sessions over which signals are shown."""
+"""Sessions that are looked at one by one."""
 BLOCKS: Final = 60
 WEEK: Final = 7 * 86400
 
@@ -73,7 +76,9 @@ class Signals(msgspec.Struct):
     """All signals, and what is usual in each project."""
 
     of: int
-    """Sessions that were looked at: the newest."""
+    """Sessions that were looked at: all that were chosen, as far as nothing else is said."""
+    newest: int
+    """Sessions of which trends, reasons and what is usual come: the newest; where only some were chosen, all of it."""
     signals: list[SignalPage]
     usual: dict[str, dict[str, tuple[float, float, float]]]
     """By project and signal: lower quartile, median, upper quartile."""
@@ -211,8 +216,16 @@ def signals(connection: apsw.Connection, choice: Choice) -> Signals | None:
         for project, values in found[name].grouped(projects).items():
             if len(values) >= ENOUGH:
                 usual.setdefault(project, {})[name] = quartiles(sorted(values))
-    pages = [_signal(connection, name, registered.get(name), found[name], weeks, choice) for name in ordered]
-    return Signals(len(newest), pages, usual)
+    every = choice.project is None and choice.since is None
+    looked = _of_all if every else _of_some
+    pages = [
+        _signal(
+            connection, name, registered.get(name), looked(connection, name, found[name]), found[name], weeks, choice
+        )
+        for name in ordered
+    ]
+    of = next(rows(connection, "SELECT count(*) FROM session"))[0] if every else len(newest)
+    return Signals(of, len(newest), pages, usual)
 
 
 def _newest(connection: apsw.Connection, choice: Choice) -> Iterator[tuple[int, str, int]]:
@@ -230,35 +243,57 @@ def _newest(connection: apsw.Connection, choice: Choice) -> Iterator[tuple[int, 
     return rows(connection, query, given)
 
 
+class _Spread(NamedTuple):
+    """How the readings of a signal are spread."""
+
+    values: Mapping[Any, int]
+    """Each with how many sessions have it, in their order."""
+    missing: int
+
+
+def _of_all(connection: apsw.Connection, name: str, _: _Found) -> _Spread:
+    """Over all sessions, from the index of values alone."""
+    query = "SELECT value, count(*) FROM reading WHERE signal = ? AND value IS NOT NULL GROUP BY value ORDER BY value"
+    missing = rows(connection, "SELECT missing FROM aggregate WHERE signal = ?", (name,))
+    return _Spread(dict(rows(connection, query, (name,))), next(missing, (0,))[0])
+
+
+def _of_some(_: apsw.Connection, __: str, found: _Found) -> _Spread:
+    """Over the sessions that are looked at."""
+    counted = Counter(value for value, _ in found.values)
+    return _Spread(dict(sorted(counted.items())), sum(found.reasons.values()))
+
+
 def _signal(
     connection: apsw.Connection,
     name: str,
     signal: Signal | None,
+    spread: _Spread,
     found: _Found,
     weeks: Mapping[int, int],
     choice: Choice,
 ) -> SignalPage:
     kind = signal.kind if signal else "categorical"
-    numbers = sorted(value for value, _ in found.values if isinstance(value, (int, float)))
+    told = [value for value in spread.values if isinstance(value, (int, float))]
+    numbers = [value for value in told for _ in range(spread.values[value])]
     numeric = kind == "numeric" and bool(numbers)
-    missing = sum(found.reasons.values())
     return SignalPage(
         name=name,
         group=signal.group if signal else "",
         kind=kind,
         description=signal.description if signal else "",
         unit=signal.unit if signal else "",
-        sessions=len(found.values) + missing,
-        missing=missing,
+        sessions=sum(spread.values.values()) + spread.missing,
+        missing=spread.missing,
         reasons={} if choice.strict else found.reasons,
         quartiles=quartiles(numbers) if numeric else None,
         mean=round(sum(numbers) / len(numbers), 6) if numbers else None,
         least=numbers[0] if numeric else None,
         most=numbers[-1] if numeric else None,
         bins=histogram(numbers) if numeric else [],
-        shares={} if numeric or (choice.strict and kind == "categorical") else _shares(found.values, kind),
+        shares={} if numeric or (choice.strict and kind == "categorical") else _shares(spread.values, kind),
         trend=[] if kind == "categorical" else _trend(found.grouped(weeks)),
-        outliers=[] if choice.strict or not numeric else _outliers(connection, found.values, numbers),
+        outliers=[] if choice.strict or not numeric else _outliers(connection, name, numbers, weeks, choice),
     )
 
 
@@ -283,9 +318,9 @@ def histogram(numbers: Sequence[float]) -> list[tuple[float, float, int]]:
     whole = all(float(number).is_integer() for number in (low, high)) and high - low < BINS
     width = 1.0 if whole else (high - low) / BINS
     count = int(high - low) + 1 if whole else BINS
-    counts = [0] * count
-    for number in numbers:
-        counts[min(int((number - low) / width), count - 1)] += 1
+    # Where a bin begins, as exactly as numbers are told.
+    places = [bisect_left(numbers, place, key=lambda number: int((number - low) / width)) for place in range(count)]
+    counts = [after - before for before, after in pairwise([*places, len(numbers)])]
     edges = [round(low + width * place, 6) for place in range(count)]
     return [(edge, round(edge + width, 6), number) for edge, number in zip(edges, counts, strict=True)]
 
@@ -294,27 +329,29 @@ def _trend(by_week: Mapping[int, list[float]]) -> list[tuple[int, float]]:
     return [(week * 7, _quantile(sorted(values), 0.5)) for week, values in sorted(by_week.items()) if week > 0]
 
 
-def _shares(found: Iterable[tuple[object, int]], kind: str) -> dict[str, int]:
+def _shares(values: Mapping[Any, int], kind: str) -> dict[str, int]:
     shares: dict[str, int] = {}
-    for value, _ in found:
+    for value, count in values.items():
         said = ("yes" if value else "no") if kind == "boolean" else str(value)
-        shares[said] = shares.get(said, 0) + 1
+        shares[said] = shares.get(said, 0) + count
     return dict(sorted(shares.items(), key=lambda item: (-item[1], item[0])))
 
 
 def _outliers(
-    connection: apsw.Connection, found: Iterable[tuple[object, int]], numbers: Sequence[float]
+    connection: apsw.Connection, name: str, numbers: Sequence[float], chosen: Mapping[int, int], choice: Choice
 ) -> list[Outlier]:
+    """The sessions that stand out most; where only some are chosen, of those."""
     low, _, high = quartiles(numbers)
     fence = high + FENCE * (high - low)
     if high == low or numbers[-1] <= fence:
         return []
-    far = [(value, session) for value, session in found if isinstance(value, (int, float)) and value > fence]
-    shown = []
-    for value, number in sorted(far, reverse=True)[:OUTLIERS]:
-        query = "SELECT host, session_id, title FROM session WHERE id = ?"
-        shown += [Outlier(host, name, title, value) for host, name, title in rows(connection, query, (number,))]
-    return shown
+    query = (
+        "SELECT host, session_id, title, value, session FROM reading JOIN session ON session.id = session"
+        " WHERE signal = ? AND value > ? ORDER BY value DESC, session DESC"
+    )
+    every = choice.project is None and choice.since is None
+    far = (row for row in rows(connection, query, (name, fence)) if every or row[4] in chosen)
+    return [Outlier(*row[:4]) for row in islice(far, OUTLIERS)]
 
 
 # --- the rest --------------------------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from retro.dashboard.columns import packed, steps
 from retro.dashboard.memories import Remembered
 from retro.dashboard.overview import Choice, Row, file_name, seconds_of, shown_id
 from retro.dashboard.phases import phases
-from retro.dashboard.receipt import Receipts
+from retro.dashboard.receipt import Amounts, Receipts
 from retro.digests import making
 from retro.event import Value
 from retro.index.database import rows
@@ -82,9 +82,11 @@ class _Found(NamedTuple):
 class SessionPages:
     """Makes the pages of sessions; what they share is looked up once."""
 
-    def __init__(self, connection: apsw.Connection, remembered: Remembered | None, choice: Choice) -> None:
+    def __init__(
+        self, connection: apsw.Connection, remembered: Remembered | None, amounts: Amounts, choice: Choice
+    ) -> None:
         self._connection, self._choice, self._remembered = connection, choice, remembered
-        self._receipts = Receipts(connection, choice.mode)
+        self._receipts = Receipts(connection, amounts, choice.mode)
         self._children: dict[tuple[str, str], list[tuple[str, str | None]]] = {}
         for host, parent, session_id, title in rows(connection, _CHILDREN):
             self._children.setdefault((host, parent), []).append((session_id, title))

@@ -16,9 +16,9 @@ import msgspec
 from retro.config import Settings
 from retro.dashboard import bundles, data, overview
 from retro.dashboard.bundles import Laid
-from retro.dashboard.contents import OVERVIEW, Contents
+from retro.dashboard.contents import Contents
 from retro.dashboard.overview import BUNDLE, Choice, Row
-from retro.dashboard.packing import as_script
+from retro.dashboard.packing import as_script, encoded, packed
 from retro.dashboard.session_page import Wanted
 from retro.failure import Failure
 from retro.index.database import rows
@@ -68,7 +68,8 @@ class Manifest(msgspec.Struct):
     version: int = data.DATA_VERSION
     choice: str = ""
     bundles: dict[int, Bundled] = {}
-    chunks: list[str] = []
+    shared: dict[str, str] = {}
+    """Files that are of no single session, each with what tells whether it is still true."""
 
 
 class Order(NamedTuple):
@@ -143,7 +144,7 @@ def _manifest(order: Order) -> Manifest:
         with open(os.path.join(order.out, MANIFEST), "rb") as file:
             manifest = msgspec.json.decode(file.read(), type=Manifest)
     except (FileNotFoundError, msgspec.MsgspecError):
-        return Manifest(choice=choice, bundles={}, chunks=[])
+        return Manifest(choice=choice, bundles={}, shared={})
     if manifest.version != data.DATA_VERSION or manifest.choice != choice:
         for made in (one for some in manifest.bundles.values() for one in some.values()):
             made.stamp = ""
@@ -235,8 +236,8 @@ class _Builder:
 
     def _stamp(self, row: Row) -> str:
         """What tells whether a session's page is as it was."""
-        told = repr((row, self._stamps[row.number], *self._contents.sessions.beside(row)))
-        return blake2b(told.encode("utf-8", "replace"), digest_size=9).hexdigest()
+        told = encoded((row, self._stamps[row.number], *self._contents.sessions.beside(row)))
+        return blake2b(told, digest_size=9).hexdigest()
 
     def remove_gone(self) -> int:
         """Take away the files of sessions that are no longer shown, and say how many those were."""
@@ -256,11 +257,15 @@ class _Builder:
     def overview(self, found: list[Row], settings: Settings, env: Mapping[str, str]) -> None:
         """Write the first screen's data, and the further sessions of its table."""
         shown = self._contents.overview(found, settings, env)
+        before, self._manifest.shared = self._manifest.shared, {}
         for name, content in shown.items():
-            self._put(name, content)
-        for name in set(self._manifest.chunks) - set(shown):
+            said = encoded(content)
+            mark = self._manifest.shared[name] = blake2b(said, digest_size=9).hexdigest()
+            path = _data_path(name)
+            if before.get(name) != mark or not os.path.exists(os.path.join(self._order.out, *path.split("/"))):
+                _write(self._order.out, path, packed(name, said))
+        for name in set(before) - set(shown):
             _remove(self._order.out, _data_path(name))
-        self._manifest.chunks = [name for name in shown if name != OVERVIEW]
 
     def _put(self, name: str, content: msgspec.Struct) -> None:
         _write(self._order.out, _data_path(name), as_script(name, content))
