@@ -3,6 +3,8 @@
 (function () {
   const { h } = retro;
   const COLORS = 7;
+  // An agent has its colour everywhere; anything else the colour of its place.
+  const color = (one, at) => (one.color === undefined ? Math.min(at, COLORS - 1) : one.color);
   const style = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
   retro.spark = (values, label) => {
@@ -50,9 +52,9 @@
 
     function draw() {
       if (plot) plot.destroy();
-      const axis = { stroke: style("--faint"), grid: { stroke: style("--line"), width: 1 }, ticks: { show: false }, font: "11px system-ui", size: 28 };
+      const axis = { stroke: style("--faint"), grid: { stroke: style("--line"), width: 1 }, ticks: { show: false }, font: "11px " + style("--sans"), size: 28 };
       const options = {
-        width: Math.max(box.clientWidth, 200), height: Math.max(box.clientHeight, 120), legend: { show: false }, padding: [8, 4, 0, 0],
+        width: Math.max(box.clientWidth, 200), height: Math.max(box.clientHeight, 120), legend: { show: false }, padding: [8, 18, 0, 0],
         cursor: { y: false, points: { show: false }, drag: { x: false, y: false } },
         scales: { x: { time: false, range: () => [-0.6, days.length - 0.4] }, y: { range: (u, low, high) => [0, high > 0 ? high * 1.06 : 1] } },
         axes: [
@@ -60,7 +62,7 @@
           { ...axis, size: 58, values: (u, splits) => splits.map((value) => format(value, true)) },
         ],
         series: [{}, ...[...series.keys()].reverse().map((at) => ({
-          fill: style("--s" + Math.min(at, COLORS - 1)), width: 0, points: { show: false },
+          fill: style("--s" + color(series[at], at)), width: 0, points: { show: false },
           paths: uPlot.paths.bars({ size: [0.72, 46], radius: 0.12 }),
         }))],
         hooks: { setCursor: [(u) => hover(u)] },
@@ -76,7 +78,7 @@
       const rows = series.map((one, index) => [one.name, one.values[at], index]).filter((row) => row[1] > 0);
       const total = series.reduce((sum, one) => sum + one.values[at], 0);
       retro.clear(tip, h("b", null, nameOf(names[at]) + " · " + format(total)),
-        rows.map(([name, value, index]) => h("div", null, h("span", null, h("i", { class: "c" + Math.min(index, COLORS - 1) }), name), h("span", null, format(value)))));
+        rows.map(([name, value, index]) => h("div", null, h("span", null, h("i", { class: "c" + color(series[index], index) }), name), h("span", null, format(value)))));
       tip.hidden = false;
       const left = u.valToPos(days[at], "x") + u.bbox.left / devicePixelRatio;
       tip.style.top = "4px";
@@ -100,7 +102,7 @@
     return found;
   }
 
-  retro.legend = (series) => h("ul", { class: "legend" }, series.map((one, at) => h("li", null, h("i", { class: "c" + Math.min(at, COLORS - 1) }), one.name)));
+  retro.legend = (series) => h("ul", { class: "legend" }, series.map((one, at) => h("li", null, h("i", { class: "c" + color(one, at) }), one.name)));
 
   // A calendar: one square a day, the last column is this week.
   retro.calendar = (values, today, weeks, format, choose) => {

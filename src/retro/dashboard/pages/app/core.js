@@ -131,7 +131,8 @@ const retro = {};
     if (unit === "microdollars") return retro.money(value);
     if (unit === "seconds") return retro.duration(value);
     if (unit === "ratio") return retro.percent(value);
-    return retro.short(Math.round(value * 100) / 100) + (unit && unit !== "count" ? " " + unit : "");
+    const shown = Math.abs(value) >= 20 ? Math.round(value) : Math.round(value * 10) / 10;
+    return retro.short(shown) + (unit && unit !== "count" ? " " + (shown === 1 ? unit.replace(/s$/, "") : unit) : "");
   };
   retro.words = (name) => name.replaceAll("_", " ");
   retro.capital = (text) => text.slice(0, 1).toUpperCase() + text.slice(1);
@@ -168,8 +169,14 @@ const retro = {};
   retro.select = (label, choices, chosen, choose) => retro.h("select", { class: "select", "aria-label": label, onchange: (event) => choose(event.target.value) },
     choices.map(([value, name]) => retro.h("option", { value, selected: value === chosen }, name)));
   retro.card = (title, tools, ...body) => retro.h("section", { class: "card", "aria-label": title }, retro.h("header", null, retro.h("h2", null, title), tools || null), retro.h("div", { class: "body" }, body));
-  // columns: [name, right, name for those who only hear it]
-  retro.plain = (columns, rows, foot) => retro.h("div", { class: "wide", tabindex: "0", role: "region", "aria-label": "Table" }, retro.h("table", { class: "plain" },
+  // columns: [name, right, name for those who only hear it]; one in which no row says anything is left out
+  const EMPTY = new Set(["", "–", "0", null, undefined]);
+  retro.plain = (given, all, end) => {
+    const said = given.map((_, at) => at === 0 || !all.length || all.some((row) => !EMPTY.has(row[at])));
+    const keep = (row) => row && row.filter((_, at) => said[at]);
+    return table(keep(given), all.map(keep), keep(end));
+  };
+  const table = (columns, rows, foot) => retro.h("div", { class: "wide", tabindex: "0", role: "region", "aria-label": "Table" }, retro.h("table", { class: "plain" },
     retro.h("thead", null, retro.h("tr", null, columns.map(([name, right, heard]) => retro.h("th", { scope: "col", class: right ? "num" : heard ? "drawn" : null }, name || retro.h("span", { class: "sr" }, heard || "More"))))),
     retro.h("tbody", null, rows.map((row) => retro.h("tr", null, row.map((cell, at) => retro.h("td", { class: columns[at][1] ? "num" : null }, cell))))),
     foot ? retro.h("tfoot", null, retro.h("tr", null, foot.map((cell, at) => retro.h("td", { class: columns[at][1] ? "num" : null }, cell)))) : null));

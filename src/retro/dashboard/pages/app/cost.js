@@ -26,7 +26,7 @@
     const total = retro.grouped(period, () => 0).get(0);
     if (!total) { retro.clear(box, retro.card("Cost", null, retro.empty("No request was made in this period."))); return; }
     const active = [...retro.byDay(retro.all.days, period, (row) => retro.all.days.requests[row])].filter(([day, count]) => count && day >= 0 && (period.since === -Infinity || day >= period.since) && day <= period.until).length;
-    const figures = [["Cost", retro.money(total.cost) + (unsure(total) ? "+" : "")], ["An active day", active ? retro.money(Math.round(total.cost / active)) : "–"], ["Tokens", retro.short(tokens(total))], ["Requests", retro.short(total.requests)],
+    const figures = [["Cost", retro.money(total.cost) + (unsure(total) ? "+" : "")], ["Per active day", active ? retro.money(Math.round(total.cost / active)) : "–"], ["Tokens", retro.short(tokens(total))], ["Requests", retro.short(total.requests)],
       ["Input cached", cached(total) === null ? "–" : retro.percent(cached(total))], ["Unpriced tokens", retro.short(total.unpriced_tokens)], ["Lower bounds", retro.short(total.lower_bound_requests)]];
     const kinds = h("section", { class: "card", "aria-label": "What a session costs" });
     const blocks = h("div");
@@ -101,7 +101,7 @@
   }
 
   function fiveHours(content) {
-    const columns = [["Begins"], ["Agent"], ["Requests", 1], ["Tokens", 1], ["Cost", 1], ["An hour", 1], ["Projected", 1]];
+    const columns = [["Begins"], ["Agent"], ["Requests", 1], ["Tokens", 1], ["Cost", 1], ["Per hour", 1], ["Projected", 1]];
     return retro.card("Five-hour blocks", h("span", { class: "muted" }, "of all projects, as providers count them"), retro.plain(columns, content.blocks.slice(0, 20).map((one) => [
       [h("time", { title: retro.utc(one.start) }, retro.when(one.start)), one.active ? [" ", h("span", { class: "tag good" }, "active")] : null], one.host, retro.count(one.requests), retro.count(one.tokens), retro.money(one.cost),
       one.cost_per_hour === null ? "–" : retro.money(Math.round(one.cost_per_hour)), one.projected === null ? "–" : retro.money(one.projected)])));

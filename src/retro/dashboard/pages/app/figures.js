@@ -86,14 +86,14 @@
       const amount = value(row);
       if (!amount) continue;
       const key = column[row];
-      if (!found.has(key)) found.set(key, { name: key < 0 ? "(none)" : names[key], values: days.map(() => 0), total: 0 });
+      if (!found.has(key)) found.set(key, { name: key < 0 ? "(none)" : names[key], values: days.map(() => 0), total: 0, color: by === "host" ? key % 6 : undefined });
       const one = found.get(key);
       one.values[index] += amount;
       one.total += amount;
     }
     const sorted = [...found.values()].sort((a, b) => b.total - a.total);
     if (sorted.length <= 7) return sorted;
-    const rest = { name: `${sorted.length - 6} more`, values: days.map(() => 0), total: 0 };
+    const rest = { name: `${sorted.length - 6} more`, values: days.map(() => 0), total: 0, color: 6 };
     for (const one of sorted.slice(6)) { rest.total += one.total; one.values.forEach((amount, index) => { rest.values[index] += amount; }); }
     return [...sorted.slice(0, 6), rest];
   };

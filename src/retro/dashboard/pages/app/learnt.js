@@ -18,21 +18,32 @@
   const refined = (key) => (value) => { retro.refine({ [key]: value || null }); retro.show(); };
 
   // --- signals: what stands out first, then how each is distributed ---
-  const NAMES = { activity: "Activity", outcome: "Outcome", cost: "Cost", risk: "Risk" };
   const bare = (value, unit) => retro.reading(value, ["microdollars", "seconds", "ratio"].includes(unit) ? unit : "");
   retro.views.signals = page("signals", "Signals", "No readings yet. They are made by every sweep:", "retro sweep", (main, content, place) => {
     const one = place.path[1] && content.signals.find((signal) => signal.name === place.path[1]);
     if (place.path[1]) { main.append(one ? detail(one, content) : retro.empty("There is no such signal.")); return; }
     const group = place.query.get("group") || "";
-    const shown = content.signals.filter((signal) => !group || signal.group === group);
-    const groups = [...new Set(content.signals.map((signal) => signal.group).filter(Boolean))];
-    const far = standOut(content.signals).slice(0, 12);
+    const groups = retro.groups(new Set(content.signals.map((signal) => signal.group)));
+    const far = standOut(content.signals).slice(0, 8);
+    const quiet = content.signals.filter((signal) => !retro.category(signal.name) && says(signal) === 0);
+    const told = (key) => content.signals.filter((signal) => signal.group === key && !retro.category(signal.name) && says(signal) > 0);
+    const heads = h("div", { class: "signal heads", "aria-hidden": "true" }, ["Signal", "Median", "Middle half", "Distribution", "By week"].map((text, at) => h("div", { class: at === 1 || at === 2 ? "num" : null }, text)));
     main.append(h("div", { class: "stack" },
-      far.length ? retro.card("Sessions that stand out", h("span", { class: "muted" }, "far above what is usual"), h("ul", { class: "lists" }, far.map(({ out, why }) => h("li", { class: "tall" }, h("div", { class: "grow" }, h("div", null, h("a", { href: retro.link(["session", out.host, out.id, "signals"]) }, retro.line(out.title || out.id, 100)), h("span", { class: "muted" }, ` · ${out.host}`)),
-        h("div", { class: "whys" }, why.slice(0, 5).map(([name, text]) => h("span", { class: "tag" }, `${name} `, h("b", null, text))))))))) : null,
-      retro.card("All signals", [h("span", { class: "muted" }, `over the newest ${retro.many(content.of, "session")}`), retro.segments("Group", [["", "All"], ...groups.map((name) => [name, NAMES[name] || name])], group, refined("group"))],
-        h("div", { class: "signal heads", "aria-hidden": "true" }, ["Signal", "Median, middle half", "Distribution", "By week"].map((text) => h("div", null, text))), shown.map(line))));
+      h("header", { class: "intro" }, h("p", { class: "muted" }, `What ${retro.many(content.of, "session")} were like.` + (content.newest < content.of ? ` Trends are of the newest ${retro.count(content.newest)}.` : "")), retro.segments("Group", [["", "All"], ...groups], group, refined("group"))),
+      far.length && !group ? retro.card("Sessions that stand out", h("span", { class: "muted" }, "far above what is usual"), h("ul", { class: "lists" }, far.map(({ out, why }) => h("li", null, h("a", { class: "grow cut", href: retro.link(["session", out.host, out.id, "signals"]) }, retro.line(out.title || out.id, 120)),
+        h("span", { class: "whys" }, why.slice(0, 3).map(([name, text]) => h("span", { class: "tag" }, `${name} `, h("b", null, text)))))))) : null,
+      groups.filter(([key]) => !group || key === group).map(([key, name]) => [told(key).length ? retro.card(name, null, heads.cloneNode(true), told(key).map(line)) : null, key === "activity" ? steps(content) : null]),
+      quiet.length && !group ? retro.card("Never seen", h("span", { class: "muted" }, "0, or no, in every session of which it is known"), h("p", { class: "quiet-list" }, quiet.map((one, at) => [at ? ", " : "", h("a", { href: retro.link(["signals", one.name]), title: retro.explained(one) }, retro.label(one.name))]))) : null));
   });
+  // Whether a signal says anything: 0 where no session differs from nothing.
+  const says = (one) => (one.quartiles ? Math.max(Math.abs(one.most), Math.abs(one.least)) : one.kind === "boolean" ? one.shares.yes || 0 : Object.keys(one.shares).length);
+  // What the agents' steps were for: all categories in one table.
+  function steps(content) {
+    const shares = content.signals.filter((one) => (retro.category(one.name) || {}).kind === "ratio" && one.quartiles);
+    const rows = shares.filter((one) => one.most > 0).sort((a, b) => b.mean - a.mean);
+    if (!rows.length) return null;
+    return retro.card("What the steps were for", h("span", { class: "muted" }, "share of a session's steps"), h("div", { class: "signal heads", "aria-hidden": "true" }, ["Kind of step", "Median", "Middle half", "Distribution", "By week"].map((text, at) => h("div", { class: at === 1 || at === 2 ? "num" : null }, text))), rows.map(line));
+  }
   // Outliers of what matters, by session; token counts that say the same are said once.
   function standOut(signals) {
     const found = new Map();
@@ -40,41 +51,43 @@
       for (const out of one.outliers) {
         const key = out.host + "/" + out.id;
         if (!found.has(key)) found.set(key, { out, why: [] });
-        found.get(key).why.push([retro.words(one.name), bare(out.value, one.unit)]);
+        found.get(key).why.push([retro.label(one.name), bare(out.value, one.unit)]);
       }
     }
     return [...found.values()].sort((a, b) => b.why.length - a.why.length);
   }
   function figure(one) {
-    if (one.quartiles) return [h("div", null, h("b", null, retro.reading(one.quartiles[1], one.unit))), h("div", { class: "muted" }, `${bare(one.quartiles[0], one.unit)} – ${bare(one.quartiles[2], one.unit)}`)];
+    if (one.quartiles) return [h("div", { class: "num" }, h("b", null, retro.reading(one.quartiles[1], one.unit))), h("div", { class: "num muted" }, one.quartiles[0] === one.quartiles[2] ? "" : `${bare(one.quartiles[0], one.unit)} – ${bare(one.quartiles[2], one.unit)}`)];
     const known = Object.values(one.shares).reduce((sum, count) => sum + count, 0);
-    return Object.entries(one.shares).slice(0, 3).map(([value, count]) => h("div", null, `${retro.words(value)} `, h("span", { class: "muted" }, retro.percent(count / known))));
+    if (one.kind === "boolean") return [h("div", { class: "num" }, h("b", null, retro.percent((one.shares.yes || 0) / known)), " yes"), h("span")];
+    const shown = Object.entries(one.shares).slice(0, 3);
+    return [h("div", { class: "num" }, h("b", null, retro.percent(shown[0][1] / known)), ` ${retro.words(shown[0][0])}`), h("div", { class: "num muted" }, shown.slice(1).map(([value, count], at) => `${at ? ", " : ""}${retro.words(value)} ${retro.percent(count / known)}`))];
   }
-  const line = (one) => h("div", { class: "signal" }, h("div", null, h("a", { href: retro.link(["signals", one.name]), title: one.description }, retro.words(one.name)), one.missing ? h("div", { class: "muted" }, `unknown in ${retro.count(one.missing)}`) : null),
-    h("div", null, figure(one)), one.bins.length > 1 ? bins(one, 34) : h("span"), one.trend.length > 1 ? retro.spark(one.trend.map(([, value]) => value), `${retro.words(one.name)} by week`) : h("span"));
+  const line = (one) => h("div", { class: "signal" }, h("div", null, h("a", { class: "strong", href: retro.link(["signals", one.name]) }, retro.label(one.name).replace(", share of steps", "")), h("p", { class: "muted" }, retro.explained(one), one.missing ? ` · unknown in ${retro.count(one.missing)}` : "")),
+    figure(one), one.bins.length > 1 ? bins(one, 30) : h("span"), one.trend.length > 1 ? retro.spark(one.trend.map(([, value]) => value), `${retro.label(one.name)} by week`) : h("span"));
   function bins(one, height) {
     const most = Math.max(...one.bins.map((bin) => bin[2]), 1);
     const wide = 240 / one.bins.length;
-    return h("svg", { class: "bins", viewBox: `0 0 240 ${height}`, preserveAspectRatio: "none", role: "img", "aria-label": `Distribution of ${retro.words(one.name)}` },
+    return h("svg", { class: "bins", viewBox: `0 0 240 ${height}`, preserveAspectRatio: "none", role: "img", "aria-label": `Distribution of ${retro.label(one.name)}` },
       one.bins.map(([from, to, count], at) => h("rect", { x: (at * wide).toFixed(2), y: (height - 1 - (height - 2) * count / most).toFixed(2), width: Math.max(wide - 1.5, 1).toFixed(2), height: (count ? Math.max((height - 2) * count / most, 1) : 0).toFixed(2), fill: "currentColor" },
         h("title", null, `${bare(from, one.unit)} to ${bare(at === one.bins.length - 1 ? one.most : to, one.unit)}: ${retro.many(count, "session")}`))));
   }
   function detail(one, content) {
     const usual = Object.entries(content.usual).filter(([, ranges]) => ranges[one.name]).map(([project, ranges]) => [project || "(none)", ranges[one.name]]).sort((a, b) => b[1][1] - a[1][1]);
     const facts = [["Sessions with a value", retro.count(one.sessions - one.missing)], ["Unknown in", retro.count(one.missing)], ...(one.quartiles ? [["Median", retro.reading(one.quartiles[1], one.unit)], ["Middle half", `${bare(one.quartiles[0], one.unit)} – ${bare(one.quartiles[2], one.unit)}`], ["Mean", retro.reading(one.mean, one.unit)], ["Least", bare(one.least, one.unit)], ["Most", bare(one.most, one.unit)]] : [])];
-    return h("div", { class: "stack" }, h("header", null, h("p", { class: "crumbs" }, h("a", { href: "#/signals" }, "Signals"), ` / ${one.group}`), h("h1", null, retro.capital(retro.words(one.name))), h("p", { class: "muted" }, one.description)),
+    return h("div", { class: "stack" }, h("header", null, h("p", { class: "crumbs" }, h("a", { href: "#/signals" }, "Signals"), ` / ${retro.capital(one.group)}`), h("h1", null, retro.label(one.name)), h("p", { class: "muted" }, retro.explained(one), " ", h("code", null, one.name))),
       h("dl", { class: "kpis" }, facts.map(([label, value]) => h("div", { class: "kpi" }, h("dt", null, label), h("dd", null, value)))),
       h("div", { class: "columns broad" },
         one.bins.length > 1 ? retro.card("Distribution", null, h("div", { class: "tall-bins" }, bins(one, 120)), h("div", { class: "ends muted" }, h("span", null, bare(one.bins[0][0], one.unit)), h("span", null, `${bare(one.most, one.unit)}`))) : Object.keys(one.shares).length ? retro.card("Values", null, retro.bars(Object.entries(one.shares).slice(0, 12).map(([name, value]) => ({ name: retro.words(name), value })), retro.count)) : null,
         one.trend.length > 1 ? retro.card("By week", h("span", { class: "muted" }, one.kind === "boolean" ? "share of yes" : "median"), trend(one)) : null,
         one.outliers.length ? retro.card("Far above what is usual", null, h("ul", { class: "lists" }, one.outliers.map((out) => h("li", null, h("a", { class: "grow", href: retro.link(["session", out.host, out.id, "signals"]) }, retro.line(out.title || out.id, 90)), h("b", null, retro.reading(out.value, one.unit)))))) : null,
         usual.length ? retro.card("Usual by project", h("span", { class: "muted" }, "the middle half of its sessions"), retro.plain([["Project"], ["Lower", 1], ["Median", 1], ["Upper", 1]], usual.slice(0, 20).map(([project, range]) => [project, ...range.map((value) => bare(value, one.unit))]))) : null,
-        one.missing ? retro.card("Why it is unknown", null, retro.bars(Object.entries(one.reasons).sort((a, b) => b[1] - a[1]).slice(0, 8).map(([name, value]) => ({ name: name || "nothing says so", value })), retro.count)) : null));
+        Object.keys(one.reasons).length ? retro.card("Why it is unknown", content.newest < content.of ? h("span", { class: "muted" }, `in the newest ${retro.count(content.newest)}`) : null, retro.bars(Object.entries(one.reasons).sort((a, b) => b[1] - a[1]).slice(0, 8).map(([name, value]) => ({ name: name || "nothing says so", value })), retro.count)) : null));
   }
   function trend(one) {
     const weeks = one.trend;
     const days = weeks.map(([day]) => day);
-    return retro.stacked(days, [{ name: retro.words(one.name), values: weeks.map(([, value]) => value) }], (value) => bare(value, one.unit), `${retro.words(one.name)} by week`, null, { name: (day) => "week of " + retro.fullDay(day), tick: retro.day });
+    return retro.stacked(days, [{ name: retro.label(one.name), values: weeks.map(([, value]) => value) }], (value) => bare(value, one.unit), `${retro.label(one.name)} by week`, null, { name: (day) => "week of " + retro.fullDay(day), tick: retro.day });
   }
 
   // --- patterns ---
@@ -107,12 +120,13 @@
         h("div", { class: "mono strong" }, one.program ? `${one.program}: ` : "", h("a", { href: retro.link(["patterns"], { pattern: one.id }) }, one.signature)),
         h("p", { class: "muted" }, h("span", { class: "tag " + (one.kind === "problem" ? "bad" : one.kind === "success" ? "good" : "") }, one.kind), " ", one.hosts.length > 1 ? [h("span", { class: "tag warn" }, "across agents"), " "] : null, one.state !== "new" ? [h("span", { class: "tag " + STATES[one.state] }, one.state), " "] : null,
           [one.hosts.join(", "), places, seen, one.occurrences > one.sessions ? retro.many(one.occurrences, "time") : ""].filter(Boolean).join(" · ")),
-        one.example && one.example !== one.signature ? h("pre", { tabindex: "0" }, retro.line(one.example, 600)) : null,
+        one.example && !plain(one.signature).startsWith(plain(one.example)) ? h("pre", { tabindex: "0" }, retro.line(one.example.replace(/^<\w+>|<\/\w+>$/g, ""), 600)) : null,
         one.resolution ? h("p", null, h("span", { class: "tag good" }, "fixed by"), " ", h("b", null, one.resolution), h("span", { class: "muted" }, ` worked in ${one.worked} of ${one.tried} sessions that tried it`)) : one.kind === "problem" ? h("p", { class: "muted" }, "Nothing that reliably resolves it was seen.") : null,
         one.note ? h("p", null, one.note) : null,
         one.seen.length ? h("p", { class: "muted" }, "Seen in ", seenIn(one.seen.slice(0, chosen ? 40 : 5)), one.seen.length > 5 && !chosen ? h("a", { href: retro.link(["patterns"], { pattern: one.id }) }, ` and ${one.seen.length - 5} more`) : null) : null));
   }
 
+  const plain = (text) => text.replace(/<[^>]*>|[\d.\s]+/g, "").toLowerCase();
   // Sessions by title; by id where another one is called the same.
   function seenIn(places) {
     const said = new Set();

@@ -105,7 +105,7 @@
   function memory(one, whole) {
     const facts = [retro.words(one.kind), one.scope ? base(one.scope) : LEVELS[one.level], one.origin === "authored" ? "written by you" : one.method ? retro.words(one.method) : "mined", one.shown ? `handed out ${retro.many(one.shown, "time")}` : "", one.uses ? `${one.wins} of ${retro.many(one.uses, "use")} went well` : ""].filter(Boolean).join(" · ");
     const against = [...one.findings, ...(one.stale ? [one.stale] : [])];
-    return h("article", { class: "memory" }, h("div", { class: "grow" }, h("p", null, whole ? h("b", null, one.text) : h("a", { href: retro.link(["memory"], { memory: one.id }) }, one.text)), h("p", { class: "muted" }, facts),
+    return h("article", { class: "memory" }, h("div", { class: "grow" }, h("p", null, whole ? h("b", null, retro.inline(one.text)) : h("a", { href: retro.link(["memory"], { memory: one.id }) }, retro.inline(one.text))), h("p", { class: "muted" }, facts),
       against.length ? h("p", { class: "warn" }, against.join("; ")) : null,
       whole ? [one.steps.length ? h("ol", { class: "steps" }, one.steps.map((step) => h("li", { class: "mono" }, step))) : null,
         retro.pairs([["Use it", one.when || "–"], ["Do not use it", one.unless || "–"], ["Sure", `${retro.percent(one.confidence)}, priority ${one.priority}, risk ${one.risk}`], one.uses ? ["Worth", `${one.q.toFixed(2)}; between ${retro.percent(one.low)} and ${retro.percent(one.high)} of uses go well`] : null, one.note ? ["Note", one.note] : null, ["Id", h("span", { class: "mono" }, one.id)]].filter(Boolean)),

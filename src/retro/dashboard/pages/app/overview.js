@@ -44,7 +44,8 @@
       drawKpis(kpis, period);
       drawChart(chart, period, stops, again);
       const busy = retro.byDay(all.activity, { ...period, since: -Infinity }, (row) => all.activity.turns[row]);
-      retro.clear(heat, retro.calendar(busy, all.today, 30, (value) => retro.many(value, "turn"), openDay));
+      const long = period.since < all.today - 210 && Math.min(...[...busy.keys()].filter((day) => day >= 0), all.today) < all.today - 210;
+      retro.clear(heat, retro.calendar(busy, all.today, long ? 53 : 30, (value) => retro.many(value, "turn"), openDay));
     }
     const right = h("div", { class: "side" }, retro.card("Activity", h("span", { class: "muted" }, "turns a day"), heat), attention());
     tools();

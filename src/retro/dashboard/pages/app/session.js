@@ -61,17 +61,17 @@
       h("dl", { class: "kpis" }, figures.map(([name, value]) => h("div", { class: "kpi" }, h("dt", null, name), h("dd", null, value)))),
       digest,
       timeline(page, here),
+      page.turns.length ? retro.card("Turns", null, h("ol", { class: "turns" }, page.turns.map((turn) => turnLine(turn, here))), page.turns_left_out ? h("p", { class: "muted" }, `and ${retro.count(page.turns_left_out)} more in the transcript`) : null) : retro.empty("No turns: nobody typed a prompt in this session, or its words are left out."),
       h("div", { class: "columns" },
         retro.card("Capture", null, pairs(capture)),
-        page.children.length ? retro.card("Sessions that came of it", null, h("ul", { class: "turns" }, page.children.map(([id, title]) => h("li", null, h("span"), h("a", { href: retro.link(["session", page.host, id]) }, title || id))))) : null),
-      page.turns.length ? retro.card("Turns", null, h("ol", { class: "turns" }, page.turns.map((turn) => turnLine(turn, here))), page.turns_left_out ? h("p", { class: "muted" }, `and ${retro.count(page.turns_left_out)} more in the transcript`) : null) : retro.empty("No turns: nobody typed a prompt in this session, or its words are left out.")));
+        page.children.length ? retro.card("Sessions that came of it", null, h("ul", { class: "turns" }, page.children.map(([id, title]) => h("li", null, h("span"), h("a", { href: retro.link(["session", page.host, id]) }, title || id))))) : null)));
   }
 
   // What the digest says: aim and result, how it went and why, what was done, what went wrong.
   function digestCards(page, here) {
     const digest = page.digest;
     const said = digest.outcome;
-    const told = [["Aim", digest.goal], ["Result", digest.result]].filter(([, text]) => text).map(([name, text]) => [name, h("span", { class: "lines" }, text)]);
+    const told = [["Aim", digest.goal], ["Result", digest.result]].filter(([, text]) => text).map(([name, text]) => [name, retro.prose(text)]);
     if (said) told.push(["Outcome", [said.said === "success" ? h("span", { class: "tag good" }, "success") : said.said === "failure" ? h("span", { class: "tag bad" }, "failure") : h("span", { class: "tag" }, "unknown"),
       said.probability !== undefined && said.probability !== null ? ` ${Math.round(said.probability * 100)} % chance of success` : "", said.reasons && said.reasons.length ? h("ul", null, said.reasons.map((reason) => h("li", null, reason))) : null]]);
     const tests = digest.tests;
@@ -80,10 +80,10 @@
     const list = (title, rows, tools) => (rows && rows.length ? retro.card(title, tools || null, h("ul", { class: "lists" }, rows)) : null);
     return [
       told.length ? retro.card("Digest", null, pairs(told)) : null,
-      h("div", { class: "columns" },
+      h("div", { class: "flow" },
         list("Changed", (digest.files || []).map(([path, edits]) => h("li", null, page.parts ? h("a", { class: "mono grow", href: retro.link(here("transcript"), { show: "changes", file: path }) }, path) : h("span", { class: "mono grow" }, path), h("span", { class: "muted" }, edits > 1 ? `${edits}×` : ""))), page.parts ? h("a", { href: retro.link(here("transcript"), { show: "changes" }) }, "What changed, line by line") : null),
         list("Commands that mattered", (digest.commands || []).map(([command, kind, runs, failed]) => h("li", null, h("span", { class: "mono grow" }, command), h("span", { class: "muted" }, kind + (runs > 1 ? ` ${runs}×` : "")), failed ? h("span", { class: "tag bad" }, `${failed} failed`) : null))),
-        list("What went wrong", (digest.problems || []).map(([signature, where, times, resolved]) => h("li", { class: "tall" }, h("div", { class: "grow" }, h("div", { class: "mono" }, signature), h("div", { class: "muted" }, [where, times > 1 ? ` ${times}×` : "", resolved === null || resolved === undefined ? " · not seen to be resolved" : resolved.length ? ` · resolved by ${resolved.join(", ")}` : " · went right the next time"]))))),
+        list("What went wrong", (digest.problems || []).map(([signature, where, times, resolved]) => h("li", { class: "tall" }, h("div", { class: "grow" }, h("div", { class: "mono" }, signature), h("div", { class: "muted" }, [page.cwd ? where.replace(page.cwd + "/", "") : where, times > 1 ? ` ${times}×` : "", resolved === null || resolved === undefined ? " · not seen to be resolved" : resolved.length ? ` · resolved by ${resolved.join(", ")}` : " · went right the next time"]))))),
         list("Corrected by the person", (digest.corrections || []).map(([turn, text]) => h("li", { class: "tall" }, h("span", { class: "muted" }, String(turn)), h("span", { class: "grow" }, text))))),
     ];
   }
@@ -91,11 +91,13 @@
   const pairs = (rows) => h("dl", { class: "pairs" }, rows.map(([name, value]) => [h("dt", null, name), h("dd", null, value)]));
   retro.pairs = pairs;
 
+  // An answer in two lines, without its markup.
+  const gist = (text) => retro.line(text.replace(/```[^]*?(```|$)/g, " ").replace(/^\s*#+\s*|\*\*|^\s*\|.*$|`/gm, ""), 300);
   function turnLine(turn, here) {
     const did = [turn.actions ? retro.many(turn.actions, "tool") : null, turn.edits ? retro.many(turn.edits, "edit") : null, turn.tokens ? retro.short(turn.tokens) + " tokens" : null].filter(Boolean);
     const took = turn.took;
     return h("li", null, h("a", { href: retro.link(here("transcript"), { event: turn.event }), class: "muted", "aria-label": `Turn ${turn.turn} in the transcript` }, String(turn.turn)),
-      h("div", null, h("div", { class: "said" }, turn.prompt || "(no text)"), turn.answer ? h("div", { class: "said answer" }, turn.answer) : null),
+      h("div", null, h("div", { class: "said" }, retro.line(turn.prompt, 400) || "(no text)"), turn.answer ? h("div", { class: "said answer" }, gist(turn.answer)) : null),
       h("div", { class: "did" }, h("div", null, did.join(", ")), turn.errors ? h("div", { class: "bad" }, retro.many(turn.errors, "error")) : null, h("div", null, took > 0 ? retro.duration(took) : "")));
   }
 
@@ -185,15 +187,22 @@
       const missing = readings.filter((one) => one.value === null);
       const say = (one) => (one.kind === "boolean" ? (one.value ? "yes" : "no") : typeof one.value === "number" ? retro.reading(one.value, one.unit) : String(one.value).replaceAll("_", " "));
       const side = (one) => { const range = usual[one.name]; return !range || typeof one.value !== "number" ? 0 : one.value > range[2] ? 1 : one.value < range[0] ? -1 : 0; };
-      const row = (one) => [h("span", { title: one.description }, retro.words(one.name)), say(one), span(usual[one.name], one, side(one)),
-        (one.evidence || []).slice(0, 6).map((event, at) => [at ? " " : "", h("a", { class: "ref", href: retro.link(here("transcript"), { event }), "aria-label": `Evidence ${at + 1} of ${retro.words(one.name)}` }, String(at + 1))])];
+      const row = (one) => [h("span", { title: retro.explained(one) }, retro.label(one.name)), say(one), span(usual[one.name], one, side(one)),
+        (one.evidence || []).slice(0, 6).map((event, at) => [at ? " " : "", h("a", { class: "ref", href: retro.link(here("transcript"), { event }), "aria-label": `Evidence ${at + 1} of ${retro.label(one.name)}` }, String(at + 1))])];
       const columns = [["Signal"], ["Value", 1], ["Usual here"], ["Evidence"]];
       const odd = known.filter((one) => far(one, usual[one.name]) > 1.5).sort((a, b) => far(b, usual[b.name]) - far(a, usual[a.name])).slice(0, 8);
-      const groups = [...new Set(known.map((one) => one.group))];
+      const groups = retro.groups(new Set(known.map((one) => one.group)));
+      const nothing = (one) => one.value === 0 && !side(one);
+      const shown = (group) => known.filter((one) => one.group === group && !nothing(one) && !retro.category(one.name));
+      const quiet = known.filter((one) => nothing(one) && !retro.category(one.name));
+      const shares = known.filter((one) => (retro.category(one.name) || {}).kind === "ratio" && one.value > 0).sort((a, b) => b.value - a.value);
+      const count = (one) => known.find((other) => other.name === one.name.replace("ratio", "count"));
       retro.clear(body, h("div", { class: "stack" },
         odd.length ? retro.card("Unusual here", h("span", { class: "muted" }, "furthest from the middle half of this project's sessions"), retro.plain(columns, odd.map(row))) : null,
-        h("div", { class: "columns broad" }, groups.map((group) => retro.card(retro.capital(group || "others"), null, retro.plain(columns, known.filter((one) => one.group === group).map(row))))),
-        missing.length ? retro.card("Not known", null, h("ul", { class: "lists" }, missing.map((one) => h("li", null, h("span", null, retro.words(one.name)), h("span", { class: "muted grow" }, one.reason || ""))))) : null));
+        h("div", { class: "flow broad" }, groups.map(([group, name]) => (shown(group).length ? retro.card(name, null, retro.plain(columns, shown(group).map(row))) : null)),
+          shares.length ? retro.card("What the steps were for", null, retro.plain([["Kind of step"], ["Steps", 1], ["Share", 1], ["Usual here"], ["Evidence"]], shares.map((one) => { const [, value, range] = row(one); const steps = count(one); return [h("span", { title: retro.explained(one) }, retro.label(one.name).replace(", share of steps", "")), steps ? retro.count(steps.value) : "", value, range, steps ? row(steps)[3] : ""]; }))) : null,
+          quiet.length ? retro.card("Nothing of", null, h("p", { class: "quiet-list" }, quiet.map((one, at) => [at ? ", " : "", h("span", { title: retro.explained(one) }, retro.label(one.name))]))) : null,
+          missing.length ? retro.card("Not known", null, h("ul", { class: "lists" }, missing.map((one) => h("li", null, h("span", null, retro.label(one.name)), h("span", { class: "muted grow" }, one.reason || ""))))) : null)));
     };
     const none = { signals: [], usual: {} };
     if (retro.all.sections.includes("signals")) retro.load("signals").then((told) => { if (body.isConnected) draw(told); }).catch(() => draw(none));

@@ -68,6 +68,9 @@
       const inAll = found.length === all.total_sessions;
       const spent = found.reduce((sum, row) => sum + Math.max(columns.cost[row], 0), 0);
       status.textContent = (inAll ? retro.count(found.length) : `${retro.count(found.length)} of ${retro.count(all.total_sessions)}`) + (spent ? ` · ${retro.money(spent)}` : "");
+      // A column in which none of them has anything is left out.
+      grid.node.classList.toggle("no-branch", !found.some((row) => columns.branch[row]));
+      grid.node.classList.toggle("no-outcome", !found.some((row) => columns.outcome[row] >= 0));
       grid.show(found, found.length ? "" : "No session matches these filters.");
       if (!found.length) retro.say("No session matches.");
     }
@@ -128,7 +131,7 @@
     const money = (row) => (of().tokens[row] ? retro.money(of().cost[row]) + (of().flags[row] & 3 && of().cost[row] >= 0 ? "+" : "") : "");
     return [
       { key: "when", name: "Last active", cell: (row) => ["small", retro.when(of().ended[row]), retro.utc(of().ended[row])], value: (row) => of().ended[row] ?? -1 },
-      { key: "host", name: "Agent", cell: (row) => ["small", all.hosts[of().host[row]]], value: (row) => all.hosts[of().host[row]] },
+      { key: "host", name: "Agent", cell: (row) => [`small agent a${of().host[row] % 6}`, all.hosts[of().host[row]]], value: (row) => all.hosts[of().host[row]] },
       { key: "project", name: "Project", cell: (row) => ["small", project(row), project(row)], value: text(project) },
       { key: "title", name: "Session", cell: (row) => ["title", title(row), of().title[row]], value: text(title) },
       { key: "branch", name: "Branch", cell: (row) => ["small", branch(row), branch(row)], value: text(branch) },

@@ -132,7 +132,7 @@
       return node;
     }
     if (kind in LABELS) {
-      const what = entry.command || entry.summary || (entry.paths || []).map((path) => relative(path, page.cwd)).join(", ") || entry.tool || retro.line(entry.text, 200);
+      const what = entry.command || bare(entry) || (entry.paths || []).map((path) => relative(path, page.cwd)).join(", ") || entry.tool || retro.line(entry.text, 200);
       const inner = [];
       if (entry.command && (entry.command.length > 100 || entry.command.includes("\n"))) inner.push(h("pre", { tabindex: "0" }, entry.command));
       if (kind === "file_edit") inner.push(retro.diff(entry.text, entry.change === "write"));
@@ -152,6 +152,8 @@
     node.append(stamp, (entry.text || "").length > 200 ? fold([h("b", null, label), text], h("pre", { tabindex: "0" }, entry.text)) : h("div", null, h("b", { class: "muted" }, label + " "), text));
     return node;
   }
+  // What a call is, without the name of its tool, which stands before it.
+  const bare = (entry) => (entry.kind === "tool_call" && entry.tool && entry.summary && entry.summary.startsWith(entry.tool + " ") ? entry.summary.slice(entry.tool.length + 1) : entry.summary);
   // How many lines a change adds and takes away.
   function changed(entry) {
     const lines = retro.lines(entry.text);
