@@ -95,8 +95,8 @@ def unique_files_read(session: SessionContext) -> Reading:
 def _files(session: SessionContext, places: list[int], *, changed: bool) -> Reading:
     """How many files steps touch; less sure where some of them do not say which."""
     steps = session.steps
-    found = steps.files(places, changed=changed)
-    sure = 1.0 if len(steps.naming(places, changed=changed)) == len(places) else 0.8
+    found, naming = steps.files(places, changed=changed)
+    sure = 1.0 if naming == len(places) else 0.8
     return reading(len(found), evidence=steps.events(sorted(set(found.values()))), confidence=sure)
 
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-from bisect import bisect_left
-from collections.abc import Iterator
+from bisect import bisect_left, bisect_right
 from itertools import chain, pairwise
 from typing import Final
 
@@ -165,7 +163,7 @@ def user_satisfaction_lexical(session: SessionContext) -> Reading:
 def interrupted_signal(session: SessionContext) -> Reading:
     """Interrupted, or refused."""
     steps = session.steps
-    if not steps.own:
+    if not steps.trajectory:
         return missing("the agent did nothing that could be interrupted")
     refused = list(steps.events(steps.where(Flag.REJECTED)))
     stopped = session.notes.get("interrupt", [])
@@ -222,24 +220,25 @@ def fix_validation_latency_steps(session: SessionContext) -> Reading:
     made = session.steps.edits
     if not made:
         return missing(_NO_EDITS)
-    own = session.steps.own
-    rounds = list(_rounds(made, _validations(session)))
-    if not rounds:
+    starts, ends = _rounds(made, _validations(session))
+    if not starts:
         return missing("nothing checks the edits")
-    waits = sum(bisect_left(own, check) - bisect_left(own, place) for place, check in rounds)
-    return reading(waits / len(rounds), evidence=session.steps.events(chain.from_iterable(rounds)))
+    waits = session.steps.agents_between(starts, ends)
+    shown = chain.from_iterable(zip(starts, ends, strict=True))
+    return reading(waits / len(starts), evidence=session.steps.events(shown))
 
 
-def _rounds(made: list[int], checks: list[int]) -> Iterator[tuple[int, int]]:
-    """Each first edit since the check before, with the check that follows it."""
-    check, following = -1, iter(checks)
-    for place in made:
-        if place > check:
-            while check < place:
-                check = next(following, sys.maxsize)
-            if check == sys.maxsize:
-                return
-            yield place, check
+def _rounds(made: list[int], checks: list[int]) -> tuple[list[int], list[int]]:
+    """Each first edit since the check before, and the check that follows it."""
+    starts, ends, at = list[int](), list[int](), 0
+    for check in checks:
+        if at == len(made):
+            break
+        if made[at] <= check:
+            starts.append(made[at])
+            ends.append(check)
+            at = bisect_right(made, check, at)
+    return starts, ends
 
 
 @register(
@@ -306,7 +305,7 @@ def failed_result_recovery_steps(session: SessionContext) -> Reading:
     for place in failed:
         recovered = _next(good.get(steps.kinds[place], []), place)
         if recovered is not None:
-            waits.append(bisect_left(steps.own, recovered) - bisect_left(steps.own, place))
+            waits.append(steps.rank(recovered) - steps.rank(place))
             shown += [place, recovered]
     if not waits:
         return missing("no failure was recovered from")

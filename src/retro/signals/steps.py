@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from array import array
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
-from itertools import chain, groupby, islice
+from itertools import chain, compress, groupby, islice, pairwise
 from operator import eq
 from typing import Final, NamedTuple
 
@@ -110,31 +110,33 @@ class Steps:
     def _places(self) -> dict[int, list[int]]:
         """The places of the steps with the same flags: there are thousands of steps, and a few dozen of these."""
         found: dict[int, list[int]] = {flags: [] for flags in set(self.flags)}
+        note = {flags: places.append for flags, places in found.items()}
         for at, flags in enumerate(self.flags):
-            found[flags].append(at)
+            note[flags](at)
         return found
 
     def events(self, places: Iterable[int]) -> Iterator[str]:
         """The events of some steps."""
         return map(self._columns.ids.__getitem__, places)
 
-    def files(self, places: Iterable[int], *, changed: bool) -> dict[int, int]:
-        """The files that steps change or read: each by its number, with the place that touched it first."""
+    def files(self, places: Iterable[int], *, changed: bool) -> tuple[dict[int, int], int]:
+        """The files that steps change or read, each by its number, with the place that touched it first; and how many
+        of the steps name one."""
         wanted = {place * 2 + changed for place in places}
-        touched = zip(self._columns.touching, self._columns.files, strict=True)
-        last_first = [(file, touching >> 1) for touching, file in touched if touching in wanted]
-        last_first.reverse()
-        return dict(last_first)
+        touching = list(self._columns.touching)
+        chosen = bytes(map(wanted.__contains__, touching))
+        at = list(compress(touching, chosen))
+        first = dict(zip(reversed(list(compress(self._columns.files, chosen))), reversed(at), strict=True))
+        return {file: place >> 1 for file, place in first.items()}, len(set(at))
 
-    def naming(self, places: Iterable[int], *, changed: bool) -> set[int]:
-        """Those of some steps that name a file which they change or read."""
-        wanted = {place * 2 + changed for place in places}
-        return {touching >> 1 for touching in wanted.intersection(self._columns.touching)}
-
-    @cached_property
-    def own(self) -> list[int]:
+    @property
+    def own(self) -> Iterator[int]:
         """The places of what the agent and its sub-agents did: without prompts and commands of the person's."""
-        return list(chain.from_iterable(self._stretches))
+        return chain.from_iterable(self._stretches)
+
+    def rank(self, place: int) -> int:
+        """How many of those come before a place."""
+        return place - bisect_left(self._borders, place)
 
     @cached_property
     def trajectory(self) -> str:
@@ -149,7 +151,20 @@ class Steps:
     @cached_property
     def _stretches(self) -> list[range]:
         """Places of the agent's, one behind the other, that nothing of the person's interrupts."""
-        return _between(sorted({*self._prompts, *self.where(Flag.BY_PERSON)}), len(self))
+        return _between(self._borders, len(self))
+
+    def agents_between(self, starts: list[int], ends: list[int]) -> int:
+        """How many of the agent's steps lie from each start up to its end: stretches in order that do not overlap."""
+        inside = 0
+        for border in self._borders:
+            at = bisect_right(starts, border) - 1
+            inside += at >= 0 and border < ends[at]
+        return sum(ends) - sum(starts) - inside
+
+    @cached_property
+    def _borders(self) -> list[int]:
+        """The places of what is not the agent's."""
+        return sorted({*self._prompts, *self.where(Flag.BY_PERSON)})
 
     @cached_property
     def turns(self) -> list[tuple[int, int]]:
@@ -180,14 +195,19 @@ def steps_of(tracks: list[tuple[bool, Track]], calls: Mapping[str, str | None]) 
     whole, runs, starts = Columns(), list[tuple[str, range]](), dict[int, int]()
     for is_main, track in tracks:
         columns, base = columns_of(track), len(whole)
-        whole.extend(columns)
+        if base:
+            whole.extend(columns)
+        else:
+            whole = columns
         starts |= {key: base + place for key, place in track.starts.items()}
         for agent, steps in groupby(columns.agents):
             name = track.agents[agent - 1] if agent else ""
             end = base + len(list(steps))
             runs.append((name if name and (calls.get(name) or not is_main) else "", range(base, end)))
             base = end
-    return Steps(_ordered(whole, _order(runs, starts, calls)) if any(owner for owner, _ in runs) else whole)
+    order = _order(runs, starts, calls) if any(owner for owner, _ in runs) else []
+    as_they_are = all(one.stop == following.start for one, following in pairwise(order))
+    return Steps(whole if as_they_are else _ordered(whole, order))
 
 
 def _order(runs: list[tuple[str, range]], starts: Mapping[int, int], calls: Mapping[str, str | None]) -> list[range]:

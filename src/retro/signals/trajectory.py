@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from functools import partial
 from itertools import compress, islice
 from math import log2
-from operator import ne
 from typing import Final
 
 from retro.signals.base import Reading, SessionContext, missing, reading, register
@@ -28,6 +27,7 @@ PHASES: Final = {
 
 _TO_PHASE: Final = str.maketrans(PHASES)
 _RUN = re.compile(rb"\x01{2,}")
+_AGAIN = re.compile(rb"\x01{4,}")
 
 
 def actions(session: SessionContext) -> list[int]:
@@ -36,8 +36,14 @@ def actions(session: SessionContext) -> list[int]:
 
 
 def _changes(letters: str) -> int:
-    """How often a letter is another one than that before it."""
-    return sum(map(ne, letters, islice(letters, 1, None)))
+    """How often a letter is another one than that before it: those are no zeros in the difference of the letters and
+    the letters moved by one, which is one operation on two large numbers."""
+    size = len(letters) - 1
+    if size < 1:
+        return 0
+    data = letters.encode("ascii")
+    difference = int.from_bytes(data[:-1], "big") ^ int.from_bytes(data[1:], "big")
+    return size - difference.to_bytes(size, "big").count(0)
 
 
 @register(
@@ -52,7 +58,7 @@ def step_count(session: SessionContext) -> Reading:
     """Steps."""
     if not session.count("events"):
         return missing("no event of this session was captured")
-    return reading(len(session.steps.own), evidence=session.steps.events(session.steps.own))
+    return reading(len(session.steps.trajectory), evidence=session.steps.events(session.steps.own))
 
 
 @register(
@@ -163,7 +169,8 @@ def sequence_entropy(session: SessionContext) -> Reading:
     trajectory = session.steps.trajectory
     if not trajectory:
         return missing(NO_STEPS)
-    shares = [count / len(trajectory) for count in Counter(trajectory).values()]
+    counts = map(trajectory.count, CATEGORIES.values())
+    shares = [count / len(trajectory) for count in counts if count]
     return reading(abs(sum(share * log2(share) for share in shares)))
 
 
@@ -211,12 +218,19 @@ def repetition_runs(session: SessionContext) -> Reading:
 )
 def repetition_4gram(session: SessionContext) -> Reading:
     """Loops."""
-    keys = array("Q", session.steps.called)
-    if len(keys) < 5:
+    called = session.steps.called
+    if len(called) < 5:
         return missing("there are fewer than two sequences of four actions")
+    keys, often = array("Q", called), Counter(called)
     written, size = keys.tobytes(), keys.itemsize
-    grams = {written[at : at + 4 * size] for at in range(0, (len(keys) - 3) * size, size)}
-    return reading(1 - len(grams) / (len(keys) - 3))
+    repeats, seen = 0, set[bytes]()
+    # A sequence can only come again where each of its actions does.
+    for run in _AGAIN.finditer(bytes(map((1).__lt__, map(often.__getitem__, called)))):
+        grams = [written[at : at + 4 * size] for at in range(run.start() * size, (run.end() - 3) * size, size)]
+        known = len(seen)
+        seen.update(grams)
+        repeats += len(grams) - (len(seen) - known)
+    return reading(repeats / (len(keys) - 3))
 
 
 @register(
@@ -233,11 +247,10 @@ def repeated_action_without_progress(session: SessionContext) -> Reading:
     if len(keys) < 2:
         return missing("there are fewer than two actions")
     changing = {*steps.where(Flag.EDIT), *steps.of(REFACTOR)}
-    changes = [at for at, place in enumerate(steps.calls) if place in changing]
+    changes = list(compress(range(len(keys)), map(changing.__contains__, steps.calls)))
     count, stretches = 0, []
     for first, last in zip((0, *changes), (*changes, len(keys) - 1), strict=True):
-        again = last + 1 - first - len(set(keys[first : last + 1]))
-        if again:
+        if first < last and (again := last + 1 - first - len(set(keys[first : last + 1]))):
             count += again
             stretches.append((first, last + 1))
     return reading(count, evidence=steps.events(_again(steps.calls, keys, stretches)))

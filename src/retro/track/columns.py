@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from hashlib import blake2b
 from typing import Final
 
@@ -213,11 +213,15 @@ def unpacked(data: bytes) -> Columns:
 
 def columns_of(track: Track) -> Columns:
     """All steps of a track."""
-    whole = Columns()
-    for part in _parts(track):
-        whole.extend(part)
+    whole, blocks = Columns(), [_decode(block) for block in track.blocks]
+    whole.kinds = list("".join([block.kinds for block in blocks]))
+    whole.ids = [event_id for block in blocks for event_id in block.ids]
+    for name in _ARRAYS:
+        if name != "touching":
+            getattr(whole, name).frombytes(b"".join([getattr(block, name) for block in blocks]))
+    base = 0
+    for block in blocks:
+        touching = array("I", block.touching)
+        whole.touching.extend([place + base for place in touching] if base else touching)
+        base += 2 * len(block.kinds)
     return whole
-
-
-def _parts(track: Track) -> Iterator[Columns]:
-    return (unpacked(block) for block in track.blocks)
