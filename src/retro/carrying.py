@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Final
 
 import apsw
 
-from retro import pipeline
+from retro import pipeline, workers
 from retro.archive.committed import Job
 from retro.archive.work import Work
 from retro.config import Settings
@@ -30,17 +30,26 @@ def carry_out(
     settings: Settings,
     todo: list[Job],
     limits: Limits,
+    connection: apsw.Connection,
     advance: Callable[[int, int], None] | None,
     done: Callable[[Outcome], None],
 ) -> tuple[list[budget.Pass], int]:
-    """Do jobs and tell what became of each; gives what was given up for them, and how many were not done."""
+    """Do jobs and tell what became of each; gives what was given up for them, and how many were not done.
+
+    The connection is the index's; it is closed before processes are started.
+    """
+    if limits.any or workers.process_count(todo, settings.sweep_workers):
+        connection.close()
+        shared = None
+    else:
+        shared = connection
     passes, left = [], len(todo)
-    if limits.any and os.path.exists(places.index):
+    if limits.any:
         passes.append(budget.keep_within(places, limits))
     for group in _groups(todo, limits.hard):
         if passes and limits.hard is not None and passes[-1].final_usage >= limits.hard:
             break
-        for outcome in pipeline.carry_out(places, settings, group, advance):
+        for outcome in pipeline.carry_out(places, settings, group, advance, connection=shared):
             done(outcome)
         left -= len(group)
         if limits.any:
@@ -65,17 +74,21 @@ def _groups(todo: list[Job], hard_cap: int | None) -> Iterator[list[Job]]:
         yield group
 
 
-def jobs(places: Places, work: Mapping[SessionKey, list[Work]], outdated: set[SessionKey]) -> list[Job]:
-    """What is to be captured, and derived anew, with what is committed of each session."""
-    wanted = {session: work.get(session, []) for session in [*work, *sorted(outdated - set(work))]}
-    if not wanted:
-        return []
+@contextmanager
+def index(places: Places) -> Iterator[apsw.Connection]:
+    """The index, open to be written, for as long as it takes; closing it early does no harm."""
     connection = open_writer(places.index)
     try:
-        if outdated:
-            mark_rederiving(connection, outdated)
-        return [Job(session_state(connection, *key), todo, key in outdated) for key, todo in wanted.items()]
+        yield connection
     except apsw.Error as error:
         raise explained(error, places.index) from None
     finally:
         connection.close()
+
+
+def jobs(connection: apsw.Connection, work: Mapping[SessionKey, list[Work]], outdated: set[SessionKey]) -> list[Job]:
+    """What is to be captured, and derived anew, with what is committed of each session."""
+    wanted = {session: work.get(session, []) for session in [*work, *sorted(outdated - set(work))]}
+    if outdated:
+        mark_rederiving(connection, outdated)
+    return [Job(session_state(connection, *key), todo, key in outdated) for key, todo in wanted.items()]

@@ -63,10 +63,14 @@ def carry_out(
     advance: Advance | None = None,
     index: str | None = None,
     *,
+    connection: apsw.Connection | None = None,
     digests: bool = True,
 ) -> list[Outcome]:
-    """Do jobs and commit them to the index, with their digests. The caller holds the archive's lock."""
-    committer = _Committer(places, index or places.index, settings, advance, digests)
+    """Do jobs and commit them to the index, with their digests. The caller holds the archive's lock.
+
+    A caller that has the index open hands it over, unless processes will be started: it is closed when this is done.
+    """
+    committer = _Committer(places, index or places.index, settings, advance, digests, connection)
     try:
         for message in run(places, jobs, settings.sweep_workers):
             committer.take(message)
@@ -81,11 +85,19 @@ def carry_out(
 class _Committer:
     """Collects parts and commits them together, so that many small sessions cost one transaction."""
 
-    def __init__(self, places: Places, index: str, settings: Settings, advance: Advance | None, digests: bool) -> None:
+    def __init__(
+        self,
+        places: Places,
+        index: str,
+        settings: Settings,
+        advance: Advance | None,
+        digests: bool,
+        connection: apsw.Connection | None,
+    ) -> None:
         self._places, self._digests = places, digests
         self.outcomes: dict[tuple[str, str], Outcome] = {}
         self._index, self._settings, self._advance = index, settings, advance
-        self._connection: apsw.Connection | None = None
+        self._connection = connection
         self._writer: Writer | None = None
         self._ledger: Ledger | None = None
         self._keeper: Keeper | None = None
@@ -171,14 +183,12 @@ class _Committer:
     def _open(self) -> Writer:
         """Who writes to the index. Opened only now: workers are forked before, and SQLite must not be carried along."""
         if self._writer is None:
-            self._connection = open_writer(self._index)
-            self._ledger = Ledger(self._connection, self._places.ledger, lambda: prices.load(self._settings.folder)[0])
+            connection = self._connection = self._connection or open_writer(self._index)
+            self._ledger = Ledger(connection, self._places.ledger, lambda: prices.load(self._settings.folder)[0])
             folder = self._places.signals if self._index == self._places.index else None
-            readings = Readings(self._connection, folder)
-            self._writer = Writer(
-                self._connection, lambda cwd: place(cwd, self._settings), versions, self._ledger, readings
-            )
-            self._keeper = Keeper(self._connection, self._places, self._syncing) if self._digests else None
+            readings = Readings(connection, folder)
+            self._writer = Writer(connection, lambda cwd: place(cwd, self._settings), versions, self._ledger, readings)
+            self._keeper = Keeper(connection, self._places, self._syncing) if self._digests else None
         return self._writer
 
     def _tell(self, sessions: int, size: int) -> None:

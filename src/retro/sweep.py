@@ -196,15 +196,15 @@ def _carry_out(places: Places, settings: Settings, plan: Plan, rederive: bool, w
     """Do what is planned, within the budget for space; gives what was given up for it, and how much was not done."""
     limits = limits_of(settings)
     outdated = set(plan.rederive) if rederive else set(plan.rederive) & set(plan.work)
-    if not (plan.work or outdated or limits.any):
+    if not (plan.work or outdated or (limits.any and os.path.exists(places.index))):
         return [], 0
     from retro import carrying
-
-    jobs = carrying.jobs(places, plan.work, outdated)
-    if watch.begin and jobs:
-        watch.begin(len(jobs), sum(job.size for job in jobs))
 
     def done(outcome: Outcome) -> None:
         count(plan, (outcome.host, outcome.session_id), outcome)
 
-    return carrying.carry_out(places, settings, jobs, limits, watch.advance, done)
+    with carrying.index(places) as index:
+        jobs = carrying.jobs(index, plan.work, outdated)
+        if watch.begin and jobs:
+            watch.begin(len(jobs), sum(job.size for job in jobs))
+        return carrying.carry_out(places, settings, jobs, limits, index, watch.advance, done)

@@ -28,6 +28,9 @@ MOST: Final = 4
 WORTH_IT: Final = 8 * 1024 * 1024
 """Bytes to read from which on starting processes pays."""
 
+EACH: Final = 48 * 1024
+"""To begin and end a session takes as long as to read so many bytes of it."""
+
 
 class Aborted(msgspec.Struct, tag=True):
     """A job that ended in an error of ours or of the machine."""
@@ -45,12 +48,18 @@ _FATAL: Final = frozenset({errno.ENOSPC, errno.EROFS, getattr(errno, "EDQUOT", e
 def run(places: Places, jobs: list[Job], workers: int) -> Iterator[Part | Aborted]:
     """Do jobs, the largest first; give their parts as they come, those of one session in order."""
     queue = sorted(jobs, key=lambda job: job.size, reverse=True)
-    count = min(worker_count(workers), len(queue))
-    if count < 2 or sum(job.size for job in queue) < WORTH_IT:
+    count = process_count(queue, workers)
+    if count:
+        yield from _Pool(places, count, queue).run(queue)
+    else:
         for job in queue:
             yield from attempt(places, job)
-    else:
-        yield from _Pool(places, count, queue).run(queue)
+
+
+def process_count(jobs: list[Job], workers: int) -> int:
+    """How many processes are started to do jobs; none where this one is as fast."""
+    count = min(worker_count(workers), len(jobs))
+    return 0 if count < 2 or sum(job.size for job in jobs) + EACH * len(jobs) < WORTH_IT else count
 
 
 def worker_count(wanted: int) -> int:

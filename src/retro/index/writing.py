@@ -90,6 +90,7 @@ def mark_rederiving(connection: apsw.Connection, sessions: Iterable[tuple[str, s
     connection.pragma("synchronous", "full")  # the note must outlast what it warns of, also when the power fails
     with connection:
         connection.executemany("UPDATE session SET normaliser = -1 WHERE host = ? AND session_id = ?", sessions)
+    connection.pragma("synchronous", "normal")
 
 
 class Writer:
