@@ -78,8 +78,8 @@ class Lab:
 
     def by_day(self, wanted: Wanted = ALL) -> dict[Any, Spent]:
         """The same by day in UTC."""
-        grouped = reports.grouped(reports.days(self.index, wanted, UTC), lambda day, project: day)
-        return {calendar.day_name(day) if day is not None else None: figures(amount) for day, amount in grouped.items()}
+        days = reports.days(self.index, wanted, UTC).items()
+        return {calendar.day_name(day) if day is not None else None: figures(amount) for (day, _), amount in days}
 
     def by_session(self, wanted: Wanted = ALL) -> dict[str, Spent]:
         """The same by session."""
@@ -113,15 +113,26 @@ def truth(connection: apsw.Connection) -> dict[str, object]:
     query = f"SELECT hour, host, project, model, agent, {columns}, first, last FROM spent_hour WHERE requests > 0"
     for hour, host, project, model, agent, *sums in connection.execute(query):
         by_hour[hour, text(_int(host)), text(_int(project)), text(_int(model)), agent] = sums
-    query = f"SELECT owner, model, agent, {columns}, first, last FROM session_total WHERE requests > 0"
-    for owner, model, agent, *sums in connection.execute(query):
-        totals[tables.owner(_int(owner)).session_id, text(_int(model)), agent] = sums
+    query = f"SELECT owner, model, whole, {columns}, first, last FROM session_total WHERE requests > 0"
+    for owner, model, whole, *sums in connection.execute(query):
+        totals[tables.owner(_int(owner)).session_id, text(_int(model)), whole] = sums
     query = f"SELECT day, host, project, model, agent, {columns}, first, last FROM spent_day WHERE requests > 0"
     by_day = {}
     for day, host, project, model, agent, *sums in connection.execute(query):
         by_day[day, text(_int(host)), text(_int(project)), text(_int(model)), agent] = sums
+    by_host = {}
+    query = f"SELECT hour, host, model, {columns}, first, last FROM spent_host WHERE requests > 0"
+    for hour, host, model, *sums in connection.execute(query):
+        by_host[hour, text(_int(host)), text(_int(model))] = sums
     owners = sorted(connection.execute("SELECT host, session_id, started, project, parent, subagent FROM owner"))
-    of_all = {"spent": everything, "sessions": of_sessions, "hours": by_hour, "days": by_day, "totals": totals}
+    of_all = {
+        "spent": everything,
+        "sessions": of_sessions,
+        "hours": by_hour,
+        "days": by_day,
+        "hosts": by_host,
+        "totals": totals,
+    }
     return {"copies": copies, **of_all, "owners": owners}
 
 

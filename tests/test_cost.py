@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import csv
 import io
+import json
+import os
+import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -187,3 +191,58 @@ def test_a_time_zone_that_is_none_is_said_in_one_line(lab: Lab, retro: Retro, zo
 
 def test_a_city_alone_is_nearly_a_time_zone(lab: Lab, retro: Retro) -> None:
     assert 'did you mean "America/New_York"?' in retro("cost", "daily", "-z", "new york").err
+
+
+# --- the short way ---------------------------------------------------------------------------------------------------
+
+EVERY = ("daily", "weekly", "monthly", "session", "project", "model", "blocks")
+SHORT = [
+    [],
+    ["--timezone", "Asia/Kolkata"],
+    ["--timezone=UTC", "--own-only"],
+    ["-p", "code", "-m", "calculate"],
+    ["--host", "codex", "--order", "desc", "-O"],
+]
+
+
+@pytest.mark.parametrize("report", EVERY)
+@pytest.mark.parametrize("options", SHORT, ids=" ".join)
+def test_json_is_the_same_whichever_way_it_goes(lab: Lab, retro: Retro, report: str, options: list[str]) -> None:
+    """With a limit it takes the way of all other commands."""
+    short = retro.says("cost", report, *options, "--json")
+    assert short == retro.says("cost", report, *options, "--json", "--limit", "1000")
+    assert len(json.loads(short)) > 1
+
+
+@pytest.mark.parametrize("report", ["", *EVERY])
+def test_json_loads_nothing_that_it_does_not_need(lab: Lab, report: str) -> None:
+    arguments = ["cost", *([report] if report else []), "--json"]
+    script = (
+        "import sys; before = set(sys.modules); from retro import cli;"
+        f" cli.run({arguments!r});"
+        " print(*sorted({name.partition('.')[0] for name in set(sys.modules) - before}), file=sys.stderr)"
+    )
+    command = [sys.executable, "-S", "-c", f"import sys; sys.path[:0] = {sys.path!r}; {script}"]
+    env = {**os.environ, "RETRO_ROOT": str(lab.root)}
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=env)
+    assert json.loads(done.stdout)["version"] == 1
+    assert not set(done.stderr.split()) & {"argparse", "json", "msgspec", "re", "rich", "typing", "zoneinfo"}
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["daily", "--json", "--timezone", "Asia/Nowhere"], "there is no time zone"),
+        (["daily", "--json", "--host", "nobody"], "there is no host"),
+        (["daily", "--json", "--mode", "guess"], "guess"),
+        (["daily", "--json", "--order", "up"], "up"),
+        (["project", "--json", "--instances"], "--instances"),
+        (["--json", "--order", "desc"], "desc"),
+        (["--json", "daily", "monthly"], "monthly"),
+        (["daily", "--json", "--project"], "--project"),
+    ],
+)
+def test_what_is_wrong_is_said_whichever_way_it_goes(lab: Lab, retro: Retro, words: list[str], says: str) -> None:
+    done = retro("cost", *words)
+    assert (done.code, done.out.count("\n")) == (2, 1)
+    assert says in json.loads(done.out)["error"]["message"]

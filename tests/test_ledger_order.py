@@ -92,11 +92,12 @@ def consistent(made: Ledger) -> None:
     """The sums are what the requests that count add up to."""
     from retro.ledger.sums import amounts
 
-    tables = made.tables
-    counted = [copy for copy in tables.copies("1", ()) if copy.counted]
-    expected = [sum(column) for column in zip(*map(amounts, counted), strict=True)] if counted else []
-    for table in ("spent", "spent_hour", "spent_day", "session_spent", "session_total"):
-        columns = ", ".join(f"sum({name})" for name in log_columns())
+    counted = [copy for copy in made.tables.copies("1", ()) if copy.counted]
+    own = [copy for copy in counted if not copy.agent]
+    columns = ", ".join(f"sum({name})" for name in log_columns())
+    in_all = ("spent", "spent_hour", "spent_day", "spent_host", "session_spent", "session_total WHERE whole = 1")
+    for table, copies in (*((name, counted) for name in in_all), ("session_total WHERE whole = 0", own)):
+        expected = [sum(column) for column in zip(*map(amounts, copies), strict=True)]
         found = list(next(iter(made.connection.execute(f"SELECT {columns} FROM {table}"))))
         assert [value or 0 for value in found] == (expected or [0] * len(found))
 
@@ -398,7 +399,8 @@ def test_a_forgotten_session_is_gone_from_the_ledger_for_good(lab: Lab) -> None:
 def test_sums_over_days_sessions_and_models_are_the_total(lab: Lab, mode: str) -> None:
     lab.sweep()
     for wanted in (ALL, Wanted(since=1_966_080), Wanted(project="code"), Wanted(host="claude"), Wanted(own_only=True)):
-        asked = wanted._replace(mode=mode)
+        asked = wanted.between(wanted.since, wanted.until)
+        asked.mode = mode
         total = lab.spent(asked)
         for parts in (lab.by_day(asked), lab.by_session(asked)):
             added = [sum(column) for column in zip(*parts.values(), strict=True)] or [0] * len(total)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from datetime import datetime, timezone
 from zoneinfo import ZoneInfo
@@ -14,12 +15,14 @@ from hypothesis import strategies as st
 
 from ledger_support import Spent, figures
 from retro.event import Quality, Usage
-from retro.ledger import blocks, calendar, receipts, reports
+from retro.ledger import blocks, calendar, entries, receipts, reports, written
 from retro.ledger.calendar import QUARTER
 from retro.ledger.copies import Copy
+from retro.ledger.entries import Asked
 from retro.ledger.reports import AUTO, CALCULATE, MODES, Amount, Wanted
 from retro.ledger.tables import Owner
 from retro.ledger.writing import Ledger
+from retro.ledger.written_sessions import sessions
 from test_ledger_order import ledger
 
 OWNERS = {
@@ -133,11 +136,17 @@ def test_every_report_adds_up_to_the_requests_that_count(records: list[Usage], w
 
 
 @pytest.mark.parametrize(
-    ("zone", "table"),
-    [("UTC", "spent_day"), ("Europe/Berlin", "spent_day"), ("Asia/Kolkata", "spent"), ("America/St_Johns", "spent")],
+    ("zone", "tables"),
+    [
+        ("UTC", {"spent_day"}),
+        ("Europe/Berlin", {"spent_day", "spent_hour"}),
+        ("Asia/Kolkata", {"spent_day", "spent_hour"}),
+        ("America/St_Johns", {"spent_day", "spent_hour"}),
+    ],
 )
 @pytest.mark.parametrize("minute", [0, 20])
-def test_reports_by_day_read_few_rows_whenever_the_first_request_was(zone: str, table: str, minute: int) -> None:
+def test_reports_by_day_read_few_rows_whenever_the_first_request_was(zone: str, tables: set[str], minute: int) -> None:
+    """Of quarter-hours only those are looked up in whose hour there is a midnight."""
     at = f"2026-03-28T10:{minute:02}:00.000Z"
     record = Usage(
         usage_id="m", session_id="s1", host="somehost", source="main", line=1, timestamp=at, model=None, output_tokens=1
@@ -152,7 +161,7 @@ def test_reports_by_day_read_few_rows_whenever_the_first_request_was(zone: str, 
 
         made.connection.set_exec_trace(note)
         reports.days(made.connection, Wanted(), calendar.zone(zone))
-        assert set(re.findall(r"FROM (spent\w*)", asked[1])) - {"spent_hour"} == {table}
+        assert set(re.findall(r"FROM (spent\w*)", " ".join(asked[1:]))) == tables
 
 
 @hypothesis_settings(max_examples=60)
@@ -171,8 +180,8 @@ def test_a_day_holds_what_its_clock_says(records: list[Usage], name: str) -> Non
         expected: dict[str | None, int] = {}
         for copy in counted:
             expected[day_of(copy)] = expected.get(day_of(copy), 0) + cost_of(copy, AUTO)
-        days = reports.grouped(reports.days(made.connection, Wanted(), calendar.zone(name)), lambda day, project: day)
-        found = {None if day is None else calendar.day_name(day): amount.cost for day, amount in days.items()}
+        days = reports.days(made.connection, Wanted(), calendar.zone(name))
+        found = {None if day is None else calendar.day_name(day): amount.cost for (day, _), amount in days.items()}
         assert found == expected
 
 
@@ -182,9 +191,21 @@ def test_blocks_hold_every_request_that_has_a_time(records: list[Usage], mode: s
     wanted = Wanted(mode=mode)
     with ledger() as made:
         counted = [copy for copy in filled(made, records) if copy.counts.at >= 0]
-        spans = blocks.all_spans(made.connection, wanted)
-        found = blocks.blocks(made.connection, wanted, spans, 0)
+        found = blocks.blocks(made.connection, wanted, 0)
         assert together([block.amount for block in found]) == added(counted, mode)
+        before = [([*block.amount.row], block.models) for block in found]
+        blocks.with_shares(made.connection, wanted, found)
+        assert [([*block.amount.row], sorted(block.amount.shares)) for block in found] == before
+
+
+@hypothesis_settings(max_examples=60)
+@given(st.lists(USAGE, max_size=10), WANTED)
+def test_the_report_by_session_says_the_same_as_json(records: list[Usage], wanted: Wanted) -> None:
+    asked = Asked("session", wanted, calendar.zone("UTC"))
+    with ledger() as made:
+        filled(made, records)
+        shown = json.loads("".join(sessions(made.connection, asked)))
+        assert shown == json.loads("".join(written.report(entries.table(made.connection, asked))))
 
 
 @hypothesis_settings(max_examples=40)

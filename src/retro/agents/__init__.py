@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Final, cast
 
-if TYPE_CHECKING:  # what asks only for the names of hosts loads nothing more
+TYPE_CHECKING = False  # as in places: what asks only for the names of hosts loads nothing more
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any, Final
+
     from retro.agents.interface import AgentModule, Hooked, Instructed, Source
 
 MODULES: Final = {
@@ -44,21 +45,25 @@ MODULES: Final = {
 Of several that claim a file the first one has it: a host that writes as another one does stands before that one."""
 
 
-@cache
 def named(host: str) -> AgentModule:
     """The module of a host; KeyError for one that we do not know."""
-    return cast("AgentModule", import_module(MODULES[host]))
+    found: AgentModule = _module(MODULES[host])
+    return found
+
+
+def _module(name: str) -> Any:
+    return import_module(name)
 
 
 def hooked() -> dict[str, Hooked]:
     """The modules of the hosts that run hooks of the user's, by host."""
-    return {host: cast("Hooked", named(host)) for host in MODULES if hasattr(named(host), "hooks")}
+    return {host: _module(name) for host, name in MODULES.items() if hasattr(_module(name), "hooks")}
 
 
 def instructed() -> dict[str, Instructed]:
     """What has instructions of the user's, by host; beside the hosts a file that many of them read."""
-    found = {host: cast("Instructed", named(host)) for host in MODULES if hasattr(named(host), "instructions")}
-    return {**found, "agents-md": cast("Instructed", import_module("retro.agents.agents_md"))}
+    found = {host: _module(name) for host, name in MODULES.items() if hasattr(_module(name), "instructions")}
+    return {**found, "agents-md": _module("retro.agents.agents_md")}
 
 
 def all_agents() -> Iterator[AgentModule]:

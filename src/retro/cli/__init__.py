@@ -69,12 +69,15 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
 }
 
 LIGHT: dict[str, str] = {
+    "cost": "retro.light.cost",
     "hook": "retro.light.hook",
     "memory": "retro.light.weave",
     "recall": "retro.light.recall",
     "statusline": "retro.light.statusline",
 }
-"""Commands that hosts call while a person waits; their modules are run without anything that the others need."""
+"""Commands that hosts call while a person waits; their modules are run without anything that the others need.
+
+Where one gives no exit code, it has done nothing, and the command is run as all others are."""
 
 HEAVY_VERBS: dict[str, frozenset[str]] = {"recall": frozenset({"install"})}
 """What of them a person asks for, and may take its time."""
@@ -119,7 +122,9 @@ def _dispatch(arguments: list[str]) -> int:
             "usage", f'there is no command "{noun}"', did_you_mean(noun, COMMANDS) or "retro --help", WRONG_USAGE
         )
     if noun in LIGHT and not _is_heavy(noun, rest[1:]):
-        return int(__import__(LIGHT[noun], fromlist=["run"]).run(rest[1:], options))
+        code: int | None = __import__(LIGHT[noun], fromlist=["run"]).run(rest[1:], options)
+        if code is not None:
+            return code
     return _run_command(noun, rest[1:], options)
 
 

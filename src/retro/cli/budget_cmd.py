@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from retro import inbox
 from retro.cli import opening, output
-from retro.cli.cost_cmd import mode_of
 from retro.cli.cost_shown import say_doubts
 from retro.cli.output import Column, Styled
 from retro.failure import CHECK_NOT_PASSED
@@ -41,7 +40,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
         budget for budget in context.settings.budgets if args.project is None or budget[0] in (None, args.project)
     ]
     with opening.reading(context) as index:
-        spent = budgets.budgets(index, wanted, zone, now, mode_of(args.mode, context))
+        spent = budgets.budgets(index, wanted, zone, now, reports.mode_of(args.mode, context.env))
         told = inbox.last(context.places, inbox.LIMITS, NEWEST) if index else []
         allowed = budgets.allowances(index, told, now, context.settings.limit_percent)
     exceeded = any(one.exceeded for one in spent) or any(one.exceeded for one in allowed)

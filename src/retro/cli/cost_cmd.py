@@ -5,16 +5,17 @@ from __future__ import annotations
 import argparse
 import gc
 import time
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from retro.cli import moments, opening, output
-from retro.cli.cost_shown import Entry, cells, columns, say_doubts, show, written
+from retro.cli.cost_shown import cells, columns, say_doubts, show
 from retro.cli.output import Column
 from retro.failure import WRONG_USAGE, Failure
-from retro.ledger import calendar, reports
+from retro.ledger import calendar, entries, reports, written
 from retro.ledger.calendar import Zone
-from retro.ledger.reports import Amount, Wanted
+from retro.ledger.entries import Asked
+from retro.ledger.reports import Wanted
+from retro.ledger.written_sessions import sessions
 
 if TYPE_CHECKING:
     import apsw
@@ -25,7 +26,8 @@ WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", 
 
 CENTURY = 36_525
 """Days: no log is older."""
-PERIODS = ("daily", "weekly", "monthly")
+LIMIT = 30
+"""So many sessions or blocks are shown in a table that asks for no other number."""
 REPORTS = {
     "daily": "by day",
     "weekly": "by week",
@@ -73,7 +75,7 @@ def _add_report(parser: argparse.ArgumentParser, name: str) -> None:
     group = parser.add_argument_group("which requests")
     group.add_argument("--since", "-s", metavar="WHEN", help="from then on: 2026-11-01, 20261101, 7d, 12h, 2w")
     group.add_argument("--until", "-u", metavar="WHEN", help="up to then; a day is included")
-    if name in PERIODS:
+    if name in entries.PERIODS:
         group.add_argument(
             "--last", metavar="N", type=moments.positive, help="of the last N, the present one among them"
         )
@@ -88,7 +90,7 @@ def _add_report(parser: argparse.ArgumentParser, name: str) -> None:
     if name == "weekly":
         group.add_argument("--start-of-week", "-w", choices=WEEKDAYS, default="monday", help="(monday)")
     group = parser.add_argument_group("how they are shown")
-    if name in PERIODS:
+    if name in entries.PERIODS:
         group.add_argument("--instances", "-i", action="store_true", help="by project as well")
     if name == "blocks":
         _add_block_options(group)
@@ -139,7 +141,15 @@ def run(args: argparse.Namespace, context: Context) -> int:
         with opening.reading(context) as index:
             if not args.report:
                 return _glance(index, wanted, zone, context)
-            return _REPORTS[args.report](index, wanted, zone, args, context)
+            asked = asked_of(args, wanted, zone, context)
+            if args.report == "blocks":
+                from retro.cli import cost_blocks
+
+                return cost_blocks.run(index, asked, args, context)
+            if args.report == "session" and context.json and index is not None:
+                output.print_written(sessions(index, asked))
+                return 0
+            return show(index, entries.table(index, asked), args, context)
     finally:
         gc.enable()
 
@@ -158,8 +168,20 @@ def wanted_of(args: argparse.Namespace, context: Context, zone: Zone) -> Wanted:
         project=args.project,
         host=moments.known_host(args.host) if args.host is not None else None,
         own_only=args.own_only,
-        mode=mode_of(args.mode, context),
+        mode=reports.mode_of(args.mode, context.env),
     )
+
+
+def asked_of(args: argparse.Namespace, wanted: Wanted, zone: Zone, context: Context) -> Asked:
+    """The report that the options ask for."""
+    asked = Asked(args.report, wanted, zone)
+    asked.instances = getattr(args, "instances", False)
+    asked.start_of_week = WEEKDAYS.index(getattr(args, "start_of_week", "monday"))
+    asked.id = getattr(args, "id", None)
+    is_long = args.report in ("session", "blocks") and not (context.json or args.csv)
+    asked.limit = LIMIT if args.limit is None and is_long else args.limit
+    asked.newest_first = args.order == "desc"
+    return asked
 
 
 def _first_of_last(args: argparse.Namespace, today: int) -> int:
@@ -173,15 +195,6 @@ def _first_of_last(args: argparse.Namespace, today: int) -> int:
     for _ in range(min(before, CENTURY // 30)):
         first = calendar.month_of(first - 1)
     return first
-
-
-def mode_of(given: str | None, context: Context) -> str:
-    """How costs are taken: as the option says, else `RETRO_COST_MODE`."""
-    mode = given or context.env.get("RETRO_COST_MODE") or reports.AUTO
-    if mode not in reports.MODES:
-        choices = ", ".join(reports.MODES)
-        raise Failure("usage", f'RETRO_COST_MODE is "{mode}", which is no mode', f"one of {choices}", WRONG_USAGE)
-    return mode
 
 
 def _quarter(text: str, zone: Zone, now: float, days: int) -> int:
@@ -200,114 +213,11 @@ def _quarter(text: str, zone: Zone, now: float, days: int) -> int:
 
 def _glance(index: apsw.Connection | None, wanted: Wanted, zone: Zone, context: Context) -> int:
     """Today, this week, this month."""
-    today = calendar.today(zone, time.time())
-    begins = {"today": today, "week": calendar.week_of(today), "month": calendar.month_of(today)}
-    amounts = {
-        name: reports.spent_between(index, wanted._replace(since=calendar.begin_of(day, zone))) if index else Amount()
-        for name, day in begins.items()
-    }
+    amounts = entries.glance(index, wanted, zone)
     if context.json:
-        parts = [f'"{name}":{written("", amount)}' for name, amount in amounts.items()]
-        output.print_written(f"{{{','.join(parts)}}}")
+        output.print_written([written.glance(amounts)])
         return 0
     rows = [[f"this {name}" if name != "today" else name, *cells(amount, False)] for name, amount in amounts.items()]
     output.table(rows, [Column(""), *columns(False)])
     say_doubts(amounts["month"])
     return 0
-
-
-def _periods(
-    index: apsw.Connection | None, wanted: Wanted, zone: Zone, args: argparse.Namespace, context: Context
-) -> int:
-    key = {"daily": "date", "weekly": "week", "monthly": "month"}[args.report]
-    period = reports.LOCAL_DAY
-    if args.report != "daily":
-        weekly = args.report == "weekly"
-        begin = WEEKDAYS.index(args.start_of_week) if weekly else 0
-        period = calendar.local_week(period, begin) if weekly else calendar.local_month(period)
-    found = reports.days(index, wanted, zone, by_project=args.instances, period=period) if index else {}
-    if not args.instances:
-        grouped = reports.grouped(found, lambda day, project: _name(day, key))
-        return show(args, context, args.report, [({key: name}, amount) for name, amount in grouped.items()])
-    by_project = reports.grouped(found, lambda day, project: (project, _name(day, key)))
-    entries = [({"project": project, key: name}, amount) for (project, name), amount in by_project.items()]
-    return show(args, context, args.report, entries, by="project")
-
-
-def _name(day: int | None, key: str) -> str | None:
-    """The period that begins with a day."""
-    if day is None:
-        return None
-    return calendar.day_name(day)[:7] if key == "month" else calendar.day_name(day)
-
-
-def _projects(
-    index: apsw.Connection | None, wanted: Wanted, zone: Zone, args: argparse.Namespace, context: Context
-) -> int:
-    found = reports.projects(index, wanted) if index else {}
-    entries: list[Entry] = [({"project": project}, amount) for project, amount in found.items()]
-    return show(args, context, "projects", sorted(entries, key=_by_cost))
-
-
-def _models(
-    index: apsw.Connection | None, wanted: Wanted, zone: Zone, args: argparse.Namespace, context: Context
-) -> int:
-    models = reports.spent_between(index, wanted).models if index else {}
-    entries: list[Entry] = []
-    for model, share in models.items():
-        amount = Amount()
-        amount.models = {model: share}
-        whole = Amount()
-        reports.merge(whole, amount)
-        entries.append(({"model": model}, whole))
-    return show(args, context, "models", sorted(entries, key=_by_cost))
-
-
-def _by_cost(entry: Entry) -> tuple[int, int]:
-    return entry[1].cost, entry[1].tokens
-
-
-def _sessions(
-    index: apsw.Connection | None, wanted: Wanted, zone: Zone, args: argparse.Namespace, context: Context
-) -> int:
-    entries: list[Entry] = []
-    for one in reports.sessions(index, wanted) if index else ():
-        if args.id is not None and not one.session_id.startswith(args.id):
-            continue
-        named = {
-            "sessionId": one.session_id,
-            "host": one.host,
-            "project": one.project,
-            "title": one.title,
-            "firstActivity": calendar.timestamp(one.amount.first),
-            "lastActivity": calendar.timestamp(one.amount.last),
-            "costSource": one.amount.origin,
-            "subagentSessions": one.agents,
-        }
-        entries.append((named, one.amount))
-
-    def short(ids: list[str]) -> dict[str, str]:
-        from retro.index.queries import short_ids
-
-        return short_ids(index, ids) if index else {}
-
-    return show(args, context, "sessions", entries, short=short)
-
-
-def _blocks(
-    index: apsw.Connection | None, wanted: Wanted, zone: Zone, args: argparse.Namespace, context: Context
-) -> int:
-    from retro.cli import cost_blocks
-
-    return cost_blocks.run(index, wanted, zone, args, context)
-
-
-_REPORTS: dict[str, Callable[[apsw.Connection | None, Wanted, Zone, argparse.Namespace, Context], int]] = {
-    "daily": _periods,
-    "weekly": _periods,
-    "monthly": _periods,
-    "session": _sessions,
-    "project": _projects,
-    "model": _models,
-    "blocks": _blocks,
-}

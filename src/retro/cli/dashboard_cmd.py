@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from retro.archive.traces import DASHBOARD
 from retro.cli import moments, output, sessions
-from retro.cli.cost_cmd import mode_of
 from retro.dashboard import site
 from retro.dashboard.overview import Choice
 from retro.failure import Failure
@@ -68,7 +67,7 @@ def choice_of(args: argparse.Namespace, context: Context) -> Choice:
         moment = moments.parse_since(args.since, datetime.now(timezone.utc))
         seconds = int(moment.timestamp())
         since = (seconds + zone.offset(seconds)) // 86400
-    return Choice(zone, mode_of(args.mode, context), since, args.project, args.redact == "strict")
+    return Choice(zone, reports.mode_of(args.mode, context.env), since, args.project, args.redact == "strict")
 
 
 def run(args: argparse.Namespace, context: Context) -> int:

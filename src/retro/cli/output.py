@@ -49,15 +49,9 @@ def print_json(content: object) -> None:
     _print_versioned(_encoded(content))
 
 
-def print_written(text: str) -> None:
-    """The same for an object of many rows that its report wrote as JSON itself."""
-    try:
-        body = text.encode("utf-8")
-    except UnicodeEncodeError:  # a lone surrogate, of a file name that is not UTF-8
-        import json
-
-        body = json.dumps(json.loads(text), separators=(",", ":")).encode("ascii")
-    _print_versioned(body)
+def print_written(pieces: Iterable[str]) -> None:
+    """The same for an object of many rows that its report wrote as JSON itself, in pieces."""
+    _print_versioned("".join(pieces).encode())
 
 
 def _print_versioned(body: bytes) -> None:

@@ -410,18 +410,18 @@ def experiment(connection: apsw.Connection, places: Places, choice: Choice) -> M
 def five_hours(connection: apsw.Connection, choice: Choice) -> Blocks | None:
     """The newest five-hour blocks."""
     wanted = Wanted(project=choice.project, mode=choice.mode)
-    spans = sorted(blocks.all_spans(connection, wanted), key=lambda span: span.start)[-BLOCKS:]
-    if not spans:
-        return None
     moment = int(time.time() * 1000)
+    found = blocks.blocks(connection, wanted, moment)[-BLOCKS:]
+    if not found:
+        return None
     shown = []
-    for one in reversed(blocks.blocks(connection, wanted, spans, moment)):
+    for one in reversed(found):
         rate, end = one.rate, one.projection(moment)
         shown.append(
             BlockPage(
-                host=one.span.host,
-                start=one.span.start // 1000,
-                end=one.span.end // 1000,
+                host=one.host,
+                start=one.start // 1000,
+                end=one.end // 1000,
                 active=one.active,
                 requests=one.amount.requests,
                 tokens=one.amount.tokens,

@@ -275,7 +275,7 @@ def _stamps(connection: apsw.Connection) -> dict[int, object]:
     """What the index says of a session outside of its row: what it was made by, what it spent, its readings."""
     spent = (
         "SELECT host, session_id, total(requests), total(cost), total(embedded), total(output_tokens) FROM owner"
-        " JOIN session_total ON owner = owner.id GROUP BY owner"
+        " JOIN session_total ON whole = 1 AND owner = owner.id GROUP BY owner"
     )
     amounts = {(host, session_id): rest for host, session_id, *rest in rows(connection, spent)}
     read = "SELECT session, total(value), count(value), total(confidence) FROM reading GROUP BY session"

@@ -306,6 +306,21 @@ CREATE TABLE spent_day (
     PRIMARY KEY (day, host, project, model, agent)
 ) STRICT, WITHOUT ROWID;
 
+-- The same by hour of each host, whatever the project: five-hour blocks are made of it.
+CREATE TABLE spent_host (
+    hour     INTEGER NOT NULL,
+    host     INTEGER NOT NULL,
+    model    INTEGER NOT NULL,
+    requests INTEGER NOT NULL, input_tokens INTEGER NOT NULL, cache_write_5m_tokens INTEGER NOT NULL,
+    cache_write_1h_tokens INTEGER NOT NULL, cache_read_tokens INTEGER NOT NULL, output_tokens INTEGER NOT NULL,
+    reasoning_tokens INTEGER NOT NULL, web_searches INTEGER NOT NULL, cost INTEGER NOT NULL,
+    calculated INTEGER NOT NULL, embedded INTEGER NOT NULL, embedded_requests INTEGER NOT NULL,
+    unpriced_requests INTEGER NOT NULL, unpriced_tokens INTEGER NOT NULL, uncalculated_requests INTEGER NOT NULL,
+    uncalculated_tokens INTEGER NOT NULL, lower_bound_requests INTEGER NOT NULL, fallback_requests INTEGER NOT NULL,
+    first INTEGER NOT NULL, last INTEGER NOT NULL,
+    PRIMARY KEY (hour, host, model)
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE session_spent (
     owner    INTEGER NOT NULL,
     quarter  INTEGER NOT NULL,
@@ -321,11 +336,11 @@ CREATE TABLE session_spent (
     PRIMARY KEY (owner, quarter, model, agent)
 ) STRICT, WITHOUT ROWID;
 
--- The same of each session in total.
+-- The same of each session in total: 1 with what its sub-agents did, 0 without.
 CREATE TABLE session_total (
+    whole    INTEGER NOT NULL,
     owner    INTEGER NOT NULL,
     model    INTEGER NOT NULL,
-    agent    INTEGER NOT NULL,
     requests INTEGER NOT NULL, input_tokens INTEGER NOT NULL, cache_write_5m_tokens INTEGER NOT NULL,
     cache_write_1h_tokens INTEGER NOT NULL, cache_read_tokens INTEGER NOT NULL, output_tokens INTEGER NOT NULL,
     reasoning_tokens INTEGER NOT NULL, web_searches INTEGER NOT NULL, cost INTEGER NOT NULL,
@@ -333,7 +348,7 @@ CREATE TABLE session_total (
     unpriced_requests INTEGER NOT NULL, unpriced_tokens INTEGER NOT NULL, uncalculated_requests INTEGER NOT NULL,
     uncalculated_tokens INTEGER NOT NULL, lower_bound_requests INTEGER NOT NULL, fallback_requests INTEGER NOT NULL,
     first INTEGER NOT NULL, last INTEGER NOT NULL,
-    PRIMARY KEY (owner, model, agent)
+    PRIMARY KEY (whole, owner, model)
 ) STRICT, WITHOUT ROWID;
 
 CREATE INDEX session_spent_by_quarter ON session_spent (quarter);

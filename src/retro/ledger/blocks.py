@@ -2,70 +2,64 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable
-from typing import Final, NamedTuple
-
-import apsw
-
 from retro.ledger import reports
+from retro.ledger.amounts import Amount
 from retro.ledger.calendar import QUARTER
-from retro.ledger.reports import Amount, Wanted
 from retro.ledger.spans import HOUR as HOUR
 from retro.ledger.spans import HOURS as HOURS
-from retro.ledger.spans import is_active
-from retro.ledger.spans import spans as found_spans
+from retro.ledger.spans import cut, is_active
+
+TYPE_CHECKING = False  # as in places
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Final
+
+    import apsw
+
+    from retro.ledger.reports import Wanted
+    from retro.ledger.spans import Span
+
+    Gap = tuple[str, int, int]
+    """Host, start and end of a time without requests that is longer than a block."""
 
 MINUTE: Final = 60 * 1000
 
 
-class Span(NamedTuple):
-    """A block in time, in milliseconds since 1970: it begins with the hour of its first request."""
-
-    host: str
-    start: int
-    end: int
-    first: int
-    last: int
-
-
-class Gap(NamedTuple):
-    """A time without requests that is longer than a block."""
-
-    host: str
-    start: int
-    end: int
-
-
-class Rate(NamedTuple):
+class Rate:
     """How fast a block is used up."""
 
-    tokens_per_minute: float
-    own_tokens_per_minute: float
-    """Without what came from a cache or went into one."""
-    microdollars_per_hour: float
+    def __init__(self, tokens: float, own_tokens: float, microdollars: float) -> None:
+        self.tokens_per_minute = tokens
+        self.own_tokens_per_minute = own_tokens
+        """Without what came from a cache or went into one."""
+        self.microdollars_per_hour = microdollars
 
 
-class Projection(NamedTuple):
+class Projection:
     """What a block will come to if it goes on as it did."""
 
-    tokens: int
-    microdollars: int
-    minutes: int
-    """Until it ends."""
+    def __init__(self, tokens: int, microdollars: int, minutes: int) -> None:
+        self.tokens, self.microdollars = tokens, microdollars
+        self.minutes = minutes
+        """Until it ends."""
 
 
-class Block(NamedTuple):
-    """A block, and what was used in it."""
+class Block:
+    """A block, in milliseconds since 1970, and what was used in it; it begins with the hour of its first request."""
 
-    span: Span
-    amount: Amount
-    active: bool
+    __slots__ = ("active", "amount", "end", "first", "host", "last", "models", "start")
+
+    def __init__(self, span: Span, amount: Amount, models: list[str], active: bool) -> None:
+        self.host, self.start, self.end, self.first, self.last = span
+        self.amount = amount
+        """Without the shares of its models: `with_shares` gives them."""
+        self.models = models
+        self.active = active
 
     @property
     def rate(self) -> Rate | None:
         """From its first request to its last; None where there is but one moment."""
-        minutes = (self.span.last - self.span.first) / MINUTE
+        minutes = (self.last - self.first) / MINUTE
         if minutes <= 0:
             return None
         amount = self.amount
@@ -77,7 +71,7 @@ class Block(NamedTuple):
         rate = self.rate
         if rate is None or not self.active:
             return None
-        left = max(self.span.end - now, 0) / MINUTE
+        left = max(self.end - now, 0) / MINUTE
         return Projection(
             round(self.amount.tokens + rate.tokens_per_minute * left),
             round(self.amount.cost + rate.microdollars_per_hour * left / 60),
@@ -85,47 +79,51 @@ class Block(NamedTuple):
         )
 
 
-def spans(moments: Iterable[tuple[str, int, int]], hours: int = HOURS) -> list[Span]:
-    """Blocks from the quarter-hours or hours of hosts in order, each with its first and its last request."""
-    return [Span(*row) for row in found_spans(moments, hours)]
-
-
-def gaps(found: Iterable[Span]) -> list[Gap]:
+def gaps(found: Iterable[Block]) -> list[Gap]:
     """The times between blocks in which nothing was used for longer than a block."""
-    before: dict[str, Span] = {}
+    before: dict[str, Block] = {}
     between = []
-    for span in found:
-        earlier = before.get(span.host)
-        if earlier is not None and span.first - earlier.last > earlier.end - earlier.start:
-            between.append(Gap(span.host, earlier.last + earlier.end - earlier.start, span.first))
-        before[span.host] = span
+    for block in found:
+        earlier = before.get(block.host)
+        if earlier is not None and block.first - earlier.last > earlier.end - earlier.start:
+            between.append((block.host, earlier.last + earlier.end - earlier.start, block.first))
+        before[block.host] = block
     return between
 
 
-def all_spans(connection: apsw.Connection, wanted: Wanted, hours: int = HOURS) -> list[Span]:
-    """Every block; requests without a time lie in none. `since` and `until` say which blocks begin then."""
-    condition, values = reports.conditions(wanted._replace(since=0, until=None), unit="hour")
-    query = f"SELECT host, min(first), max(last) FROM spent_hour{condition} GROUP BY hour, host ORDER BY hour"  # noqa: S608
-    labels = reports.Labels(connection)
-    rows = ((labels[host], first, last) for host, first, last in reports.rows(connection, query, values))
-    begin = wanted.since * QUARTER if wanted.since is not None else 0
-    end = wanted.until * QUARTER if wanted.until is not None else None
-    return [span for span in spans(rows, hours) if span.start >= begin and (end is None or span.start < end)]
+def blocks(connection: apsw.Connection, wanted: Wanted, now: int, hours: int = HOURS) -> list[Block]:
+    """Every block, and what was used in it; requests without a time lie in none. `now` in milliseconds since 1970.
 
-
-def blocks(connection: apsw.Connection, wanted: Wanted, found: list[Span], now: int) -> list[Block]:
-    """What was used in each of some blocks; `now` in milliseconds since 1970."""
-    timeless = wanted._replace(since=None, until=None)
-    condition, values = reports.conditions(timeless, "block.value ->> 0 = label.text", unit="hour")
-    numbered = json.dumps([(span.host, span.start // HOUR, span.end // HOUR) for span in found])
+    `since` and `until` say which blocks begin then.
+    """
+    condition, values = reports.conditions(wanted.between(0, None), unit="hour")
+    table = "spent_host" if wanted.project is None and not wanted.own_only else "spent_hour"
     query = (
-        f"SELECT block.key, model, {reports.columns(wanted.mode)} FROM json_each(?) AS block"  # noqa: S608 - our own
-        " JOIN label CROSS JOIN spent_hour ON spent_hour.host = label.id"
-        " AND hour >= block.value ->> 1 AND hour < block.value ->> 2"
-        f"{condition} GROUP BY 1, 2"
+        f"SELECT host, group_concat(model), {reports.columns(wanted.mode)} FROM {table}{condition}"  # noqa: S608 - our own
+        " GROUP BY hour, host ORDER BY hour, host"
     )
     labels = reports.Labels(connection)
-    amounts = [Amount() for _ in found]
-    for place, model, *row in reports.rows(connection, query, [numbered, *values]):
-        amounts[place].add(row, labels[model])
-    return [Block(span, amount, is_active(span, now)) for span, amount in zip(found, amounts, strict=True)]
+    rows = list(reports.rows(connection, query, values))
+    begin = wanted.since * QUARTER if wanted.since is not None else 0
+    end = wanted.until * QUARTER if wanted.until is not None else None
+    names: dict[str, list[str]] = {}
+    found = []
+    for span, places in cut([(labels[row[0]], row[-2], row[-1]) for row in rows], hours):
+        if span[1] < begin or (end is not None and span[1] >= end):
+            continue
+        own = [rows[place] for place in places]
+        models = ",".join([row[1] for row in own])
+        if models not in names:
+            names[models] = sorted([labels[int(model)] for model in set(models.split(","))])
+        row = [*map(sum, list(zip(*own, strict=True))[2:-2]), *span[3:]]
+        found.append(Block(span, Amount(row), names[models], is_active(span, now)))
+    return found
+
+
+def with_shares(connection: apsw.Connection, wanted: Wanted, found: Iterable[Block]) -> None:
+    """Give some blocks the shares of their models."""
+    for block in found:
+        # Blocks begin and end with full hours.
+        within = wanted.between(block.start // QUARTER, block.end // QUARTER)
+        within.host = block.host
+        block.amount = reports.spent_between(connection, within)

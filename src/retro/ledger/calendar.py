@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from datetime import date, datetime, timedelta, timezone
-from functools import lru_cache
-from typing import Final, NamedTuple
 
 from retro.failure import WRONG_USAGE, Failure, did_you_mean
+
+TYPE_CHECKING = False  # as in places: days are asked for on the light path
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Final
 
 QUARTER: Final = 15 * 60 * 1000
 """Milliseconds."""
@@ -20,15 +22,17 @@ QUARTERS: Final = 96
 """In a day."""
 _EPOCH: Final = date(1970, 1, 1).toordinal()
 _STEP: Final = 7 * QUARTERS
+_KEPT: Final = 4096
+"""Days whose names or numbers are kept for the next that asks."""
 
 LOCAL: Final = "local"
 
 
-class Zone(NamedTuple):
+class Zone:
     """A time zone: its name, and how many seconds it is ahead of UTC at a moment (seconds since 1970)."""
 
-    name: str
-    offset: Callable[[int], int]
+    def __init__(self, name: str, offset: Callable[[int], int]) -> None:
+        self.name, self.offset = name, offset
 
     def quarters(self, quarter: int) -> int:
         """How many quarter-hours it is ahead in a quarter-hour."""
@@ -118,10 +122,20 @@ def local_month(day: str) -> str:
     return f"CAST(strftime('%s', {day} * 86400, 'unixepoch', 'start of month') AS INTEGER) / 86400"
 
 
-@lru_cache(maxsize=1024)
+class _DayNames(dict[int, str]):
+    def __missing__(self, number: int) -> str:
+        if len(self) >= _KEPT:
+            self.clear()
+        name = self[number] = date.fromordinal(_EPOCH + number).isoformat()
+        return name
+
+
+_day_names: Final = _DayNames()
+
+
 def day_name(number: int) -> str:
     """`2026-11-01` for the number of a day."""
-    return date.fromordinal(_EPOCH + number).isoformat()
+    return _day_names[number]
 
 
 def day_number(day: date) -> int:
@@ -159,12 +173,18 @@ def month_after(day: int) -> int:
     return day_number(found.replace(day=1))
 
 
-@lru_cache(maxsize=64)
-def _midnight(day: str) -> int:
-    year, month, number = day.split("-")
-    if not (len(year) == 4 and (year + month + number).isdecimal()):
-        raise ValueError(day)
-    return (date(int(year), int(month), int(number)).toordinal() - _EPOCH) * 86_400_000
+class _Midnights(dict[str, int]):
+    def __missing__(self, day: str) -> int:
+        year, month, number = day.split("-")
+        if not (len(year) == 4 and (year + month + number).isdecimal()):
+            raise ValueError(day)
+        if len(self) >= _KEPT:
+            self.clear()
+        at = self[day] = (date(int(year), int(month), int(number)).toordinal() - _EPOCH) * 86_400_000
+        return at
+
+
+_midnights: Final = _Midnights()
 
 
 def milliseconds(timestamp: str | None) -> int:
@@ -174,17 +194,27 @@ def milliseconds(timestamp: str | None) -> int:
     try:
         clock = timestamp[11:]
         of_day = (int(clock[:2]) * 60 + int(clock[3:5])) * 60_000 + int(clock[6:8]) * 1000 + int(clock[9:12])
-        return max(_midnight(timestamp[:10]) + of_day, 0)
+        return max(_midnights[timestamp[:10]] + of_day, 0)
     except (ValueError, OverflowError):
         return -1
+
+
+class _HourNames(dict[int, str]):
+    def __missing__(self, hour: int) -> str:
+        if len(self) >= _KEPT:
+            self.clear()
+        name = self[hour] = f"{day_name(hour // HOURS)}T{hour % HOURS:02}:"
+        return name
+
+
+_hour_names: Final = _HourNames()
 
 
 def timestamp(at: int) -> str | None:
     """The time of milliseconds since 1970, as events have it; None for -1."""
     if at < 0:
         return None
-    day, of_day = divmod(at, 86_400_000)
-    seconds, milli = divmod(of_day, 1000)
-    minutes, second = divmod(seconds, 60)
-    hour, minute = divmod(minutes, 60)
-    return f"{day_name(day)}T{hour:02}:{minute:02}:{second:02}.{milli:03}Z"
+    hour, of_hour = divmod(at, 3_600_000)
+    seconds, milli = divmod(of_hour, 1000)
+    minute, second = divmod(seconds, 60)
+    return f"{_hour_names[hour]}{minute:02}:{second:02}.{milli:03}Z"

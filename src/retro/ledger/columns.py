@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Final
+TYPE_CHECKING = False  # as in places
+if TYPE_CHECKING:
+    from typing import Final
 
 SUMS: Final = (
     "requests",

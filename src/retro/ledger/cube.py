@@ -6,7 +6,7 @@ import apsw
 
 from retro.ledger import calendar
 from retro.ledger.calendar import Zone
-from retro.ledger.reports import Amount, Labels, Wanted, columns, conditions, put, rows
+from retro.ledger.reports import Amount, Found, Labels, Wanted, columns, conditions, rows
 
 Cell = tuple[int | None, str, str]
 """Local day, host and project; the day is None for requests without a time."""
@@ -22,20 +22,22 @@ def by_place(connection: apsw.Connection, wanted: Wanted, where: Zone) -> dict[C
         f" {columns(wanted.mode)} FROM spent{condition} GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4"
     )
     labels = Labels(connection)
-    found: dict[Cell, Amount] = {}
-    for number, host, project, model, *row in rows(connection, query, values):
-        put(found, (number, labels[host], labels[project]), row, labels[model])
-    return found
+    found = Found()
+    for row in rows(connection, query, values):
+        found.add((row[0], labels[row[1]], labels[row[2]]), labels[row[3]], row[4:])
+    amounts: dict[Cell, Amount] = found.amounts()
+    return amounts
 
 
 def by_session(connection: apsw.Connection, mode: str) -> dict[tuple[str, str], Amount]:
     """What each session took by itself, without the sessions of its sub-agents, by host and id."""
     query = (
-        f"SELECT owner.host, owner.session_id, model, {columns(mode)} FROM session_total"  # noqa: S608 - our own columns
-        " JOIN owner ON owner.id = session_total.owner GROUP BY owner.id, model"
+        f"SELECT host, session_id, model, {columns(mode, added=False)} FROM session_total"  # noqa: S608 - our own columns
+        " JOIN owner ON owner.id = session_total.owner WHERE whole = 1"
     )
     labels = Labels(connection)
-    found: dict[tuple[str, str], Amount] = {}
-    for host, session_id, model, *row in rows(connection, query):
-        put(found, (host, session_id), row, labels[model])
-    return found
+    found = Found()
+    for row in rows(connection, query):
+        found.add((row[0], row[1]), labels[row[2]], row[3:])
+    amounts: dict[tuple[str, str], Amount] = found.amounts()
+    return amounts

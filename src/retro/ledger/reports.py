@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Final, NamedTuple
-
 import apsw
 
+from retro.failure import WRONG_USAGE, Failure
 from retro.ledger import calendar
-from retro.ledger.calendar import PER_HOUR, QUARTERS, Zone
-from retro.ledger.columns import SUMS
+from retro.ledger.amounts import Amount as Amount
+from retro.ledger.amounts import merge as merge
+from retro.ledger.amounts import plus
+from retro.ledger.amounts import total as total
+from retro.ledger.calendar import PER_HOUR, QUARTERS
+
+TYPE_CHECKING = False  # as in places
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from typing import Any, Final
+
+    from retro.ledger.amounts import Row
+    from retro.ledger.calendar import Zone
+
+    Day = tuple[int | None, str]
+    """The number of a local day, None for requests without a time, and a project, empty where none was asked for."""
 
 AUTO: Final = "auto"
 CALCULATE: Final = "calculate"
@@ -25,117 +37,45 @@ _WITHOUT: Final = {
 }
 
 
-class Wanted(NamedTuple):
+class Wanted:
     """Which requests are asked for. Quarter-hours in UTC, the last one excluded."""
 
-    since: int | None = None
-    until: int | None = None
-    project: str | None = None
-    host: str | None = None
-    own_only: bool = False
-    """Without what sub-agents did."""
-    mode: str = AUTO
+    __slots__ = ("host", "mode", "own_only", "project", "since", "until")
+
+    def __init__(
+        self,
+        since: int | None = None,
+        until: int | None = None,
+        project: str | None = None,
+        host: str | None = None,
+        own_only: bool = False,
+        mode: str = AUTO,
+    ) -> None:
+        self.since, self.until = since, until
+        self.project, self.host = project, host
+        self.own_only = own_only
+        """Without what sub-agents did."""
+        self.mode = mode
+
+    def __repr__(self) -> str:
+        return f"Wanted({self.since}, {self.until}, {self.project!r}, {self.host!r}, {self.own_only}, {self.mode!r})"
+
+    def between(self, since: int | None, until: int | None) -> Wanted:
+        """The same of another time."""
+        return Wanted(since, until, self.project, self.host, self.own_only, self.mode)
 
 
-_NOTHING: Final = (*[0] * 14, -1, -1)
-_UNPRICED: Final = 10
-"""The place of `unpriced_requests` among the columns."""
+def mode_of(given: str | None, env: Mapping[str, str]) -> str:
+    """How costs are taken: as the option says, else `RETRO_COST_MODE`."""
+    mode = given or env.get("RETRO_COST_MODE") or AUTO
+    if mode not in MODES:
+        hint = f"one of {', '.join(MODES)}"
+        raise Failure("usage", f'RETRO_COST_MODE is "{mode}", which is no mode', hint, WRONG_USAGE)
+    return mode
 
 
-class Amount:
-    """Tokens and money of some requests together."""
-
-    __slots__ = (
-        "cache_read",
-        "cache_write_1h",
-        "cache_write_5m",
-        "cost",
-        "embedded_requests",
-        "fallback_requests",
-        "first",
-        "input",
-        "last",
-        "lower_bound_requests",
-        "models",
-        "output",
-        "reasoning",
-        "requests",
-        "unpriced_models",
-        "unpriced_requests",
-        "unpriced_tokens",
-        "web_searches",
-    )
-
-    def __init__(self, row: Sequence[int] = _NOTHING, model: str | None = None) -> None:
-        (
-            self.requests,
-            self.input,
-            self.cache_write_5m,
-            self.cache_write_1h,
-            self.cache_read,
-            self.output,
-            self.reasoning,
-            self.web_searches,
-            self.cost,
-            self.embedded_requests,
-            self.unpriced_requests,
-            self.unpriced_tokens,
-            self.lower_bound_requests,
-            self.fallback_requests,
-            self.first,
-            self.last,
-        ) = row
-        self.models: dict[str, Amount] = {} if model is None else {model: Amount(row)}
-        self.unpriced_models: set[str] = {model} if model is not None and row[_UNPRICED] else set()
-
-    @property
-    def tokens(self) -> int:
-        """All tokens; reasoning is a part of output."""
-        return self.input + self.cache_write_5m + self.cache_write_1h + self.cache_read + self.output
-
-    @property
-    def origin(self) -> str:
-        """Where the money comes from: `embedded`, `calculated`, `mixed` or `unpriced`."""
-        if self.requests and self.unpriced_requests == self.requests:
-            return "unpriced"
-        if self.embedded_requests == 0:
-            return "calculated"
-        return "embedded" if self.embedded_requests == self.requests else "mixed"
-
-    def add(self, row: Sequence[int], model: str | None = None) -> None:
-        """Add a row in the order of `columns`, and to the share of its model."""
-        if model is not None:
-            if row[_UNPRICED]:
-                self.unpriced_models.add(model)
-            share = self.models.get(model)
-            if share is None:
-                self.models[model] = Amount(row)
-            else:
-                share.add(row)
-        requests, given, short, long, read, put, thought, searches, cost, embedded, *rest = row
-        self.requests += requests
-        self.input += given
-        self.cache_write_5m += short
-        self.cache_write_1h += long
-        self.cache_read += read
-        self.output += put
-        self.reasoning += thought
-        self.web_searches += searches
-        self.cost += cost
-        self.embedded_requests += embedded
-        unpriced_requests, unpriced_tokens, lower_bounds, fallbacks, first, last = rest
-        self.unpriced_requests += unpriced_requests
-        self.unpriced_tokens += unpriced_tokens
-        self.lower_bound_requests += lower_bounds
-        self.fallback_requests += fallbacks
-        if first >= 0 and (self.first < 0 or first < self.first):
-            self.first = first
-        if last > self.last:
-            self.last = last
-
-
-def columns(mode: str) -> str:
-    """SQL for what `Amount.add` takes."""
+def columns(mode: str, *, added: bool = True) -> str:
+    """SQL for a row of an amount: added up, or as it stands."""
     requests, tokens = _WITHOUT[mode]
     names = (
         "requests",
@@ -153,7 +93,9 @@ def columns(mode: str) -> str:
         "lower_bound_requests",
         "fallback_requests",
     )
-    return ", ".join(f"sum({name})" for name in names) + ", min(first), max(last)"
+    if not added:
+        return ", ".join([*names, "first", "last"])
+    return ", ".join([f"sum({name})" for name in names]) + ", min(first), max(last)"
 
 
 TABLES: Final = {"quarter": ("spent", 1), "hour": ("spent_hour", PER_HOUR), "day": ("spent_day", QUARTERS)}
@@ -208,114 +150,123 @@ class Labels(dict[int, str]):
         return self[number]
 
 
-# --- by time ---------------------------------------------------------------------------------------------------------
+class Found:
+    """Amounts by what names them, put together from rows."""
 
-Day = tuple[int | None, str]
-"""The number of a local day, None for requests without a time, and a project, empty where none was asked for."""
-LOCAL_DAY: Final = "local"
-"""The column of `days` that has its number."""
+    def __init__(self) -> None:
+        self._shares: dict[Any, dict[str, Row]] = {}
+
+    def add(self, name: object, model: str, row: Row) -> None:
+        """Add a row of a model."""
+        shares = self._shares.get(name)
+        if shares is None:
+            self._shares[name] = {model: row}
+        else:
+            known = shares.get(model)
+            shares[model] = row if known is None else plus(known, row)
+
+    def take(self, name: object, model: str, row: Row) -> None:
+        """Take away what a row says, but for its first and last moment."""
+        self.add(name, model, [*[-value for value in row[:-2]], -1, -1])
+
+    def amounts(self) -> dict[Any, Amount]:
+        """What there is of each; what was taken away from leaves nothing."""
+        found = {}
+        for name, shares in self._shares.items():
+            left = {model: row for model, row in shares.items() if row[0]}
+            if left:
+                found[name] = Amount.of(left)
+        return found
+
+
+# --- by time ---------------------------------------------------------------------------------------------------------
 
 
 def days(
-    connection: apsw.Connection, wanted: Wanted, where: Zone, *, by_project: bool = False, period: str = LOCAL_DAY
+    connection: apsw.Connection,
+    wanted: Wanted,
+    where: Zone,
+    *,
+    by_project: bool = False,
+    period: Callable[[str], str] = str,
 ) -> dict[Day, Amount]:
-    """What was spent by local day, and by project if asked for; or by the first day of longer periods, told in SQL."""
+    """What was spent by local day, and by project if asked for.
+
+    With a `period` by the first day of longer ones, which it gives in SQL for a column with the numbers of days.
+    """
     query = "SELECT (SELECT min(quarter) FROM spent WHERE quarter >= 0), (SELECT max(quarter) FROM spent)"
     first, last = next(rows(connection, query))
     parts = calendar.segments(where, first, last) if first is not None else [(0, 0)]
-    unit = coarsest(wanted) if calendar.keeps_hours(parts) else "quarter"
-    table, values = (_by_day if unit == "day" else _by_time)(wanted, parts, unit)
+    found, labels = Found(), Labels(connection)
     project = "project" if by_project else "0"
-    query = f"SELECT {period}, {project}, model, {columns(wanted.mode)} {table} GROUP BY 1, 2, 3"
-    labels = Labels(connection)
-    found: dict[Day, Amount] = {}
-    for number, project, model, *row in rows(connection, query, values):
-        if row[0]:  # what was moved to another day leaves nothing
-            put(found, (number, labels[project]), row, labels[model])
+    for within, unit in pieces(wanted):
+        here = "day" if unit == "day" else f"({calendar.local_day(parts, unit)})"
+        condition, values = conditions(within, unit=unit)
+        query = (
+            f"SELECT iif({unit} < 0, NULL, {period(here)}), {project}, model, {columns(wanted.mode)}"  # noqa: S608 - ours
+            f" FROM {TABLES[unit][0]}{condition} GROUP BY 1, 2, 3"
+        )
+        for row in rows(connection, query, values):
+            found.add((row[0], labels[row[1]]), labels[row[2]], row[3:])
+        if unit == "day":
+            for row in _moved(connection, within, parts, project, period):
+                name, model = labels[row[2]], labels[row[3]]
+                found.add((row[0], name), model, row[4:])
+                found.take((row[1], name), model, row[4:])
+    amounts: dict[Day, Amount] = found.amounts()
+    return amounts
+
+
+def pieces(wanted: Wanted) -> list[tuple[Wanted, str]]:
+    """What is asked for, cut into whole days of UTC and what is before and behind them, each with its unit."""
+    if wanted.since is None and wanted.until is None:
+        return [(wanted, "day")]
+    since = wanted.since if wanted.since is not None else 0
+    begin = -(-since // QUARTERS) * QUARTERS
+    end = wanted.until // QUARTERS * QUARTERS if wanted.until is not None else None
+    if end is not None and begin >= end:
+        return [(wanted.between(since, wanted.until), "quarter")]
+    found = [(wanted.between(begin, end), "day")]
+    if since < begin:
+        found.append((wanted.between(since, begin), "quarter"))
+    if end is not None and wanted.until != end:
+        found.append((wanted.between(end, wanted.until), "quarter"))
     return found
 
 
-def _by_time(wanted: Wanted, parts: list[tuple[int, int]], unit: str) -> tuple[str, list[object]]:
-    """SQL for the sums of a unit with their local day."""
-    condition, values = conditions(wanted, unit=unit)
-    name, length = TABLES[unit]
-    local = f"CASE WHEN {unit} < 0 THEN NULL ELSE {calendar.local_day(parts, unit, length)} END AS local"
-    return f"FROM (SELECT {local}, * FROM {name}{condition})", values  # noqa: S608 - our own columns
+def _moved(
+    connection: apsw.Connection,
+    wanted: Wanted,
+    parts: list[tuple[int, int]],
+    project: str,
+    period: Callable[[str], str],
+) -> Iterator[Any]:
+    """What of whole UTC days is of another local day or period: that one, the UTC day's, project, model and a row.
 
-
-def _by_day(wanted: Wanted, parts: list[tuple[int, int]], unit: str) -> tuple[str, list[object]]:
-    """The same for UTC days; hours that are of another day there are taken from the one and given to the other."""
-    condition, values = conditions(wanted, unit=unit)
-    names = f"project, model, {', '.join(SUMS)}, first, last"
-    whole = f"SELECT CASE WHEN day < 0 THEN NULL ELSE day END AS local, {names} FROM spent_day{condition}"  # noqa: S608
-    if parts == [(parts[0][0], 0)]:
-        return f"FROM ({whole})", values
-    local = calendar.local_day(parts, "hour", PER_HOUR)
-    condition, more = conditions(wanted, "hour >= 0", f"{local} <> hour / 24", unit="hour")
-    moved = f"SELECT {local} AS local, hour / 24 AS day, {names} FROM spent_hour{condition}"  # noqa: S608
-    less = f"project, model, {', '.join(f'-{name}' for name in SUMS)}, first, last"
-    table = (
-        f"FROM (WITH moved AS MATERIALIZED ({moved}) {whole}"  # noqa: S608 - our own columns
-        f" UNION ALL SELECT local, {names} FROM moved UNION ALL SELECT day, {less} FROM moved)"
+    An hour lies in one local day, but for those in which there is a midnight: of these quarter-hours are read.
+    """
+    if all(ahead == 0 for _, ahead in parts):
+        return
+    first, last = (calendar.local_day(parts, f"(hour * {PER_HOUR} + {more})") for more in (0, PER_HOUR - 1))
+    split = "" if calendar.keeps_hours(parts) else f"{first} = {last}"
+    utc = period("(hour / 24)")
+    other = f"{period(f'({first})')} <> {utc}"
+    condition, values = conditions(wanted, "hour >= 0", other, *filter(None, [split]), unit="hour")
+    query = (
+        f"SELECT {period(f'({first})')}, {utc}, {project}, model, {columns(wanted.mode)}"  # noqa: S608 - our own columns
+        f" FROM spent_hour{condition} GROUP BY 1, 2, 3, 4"
     )
-    return table, [*more, *values]
-
-
-def grouped(amounts: dict[Day, Amount], name: Callable[[int | None, str], object]) -> dict[Any, Amount]:
-    """Days put together by what a function gives for each; in the order of days. The amounts are used up."""
-    found: dict[Any, Amount] = {}
-    for day, project in sorted(amounts, key=lambda key: (key[0] is None, key[0] or 0, key[1])):
-        key, amount = name(day, project), amounts[day, project]
-        if key in found:
-            merge(found[key], amount)
-        else:
-            found[key] = amount
-    return found
-
-
-def put(found: dict[Any, Amount], name: object, row: Sequence[int], model: str) -> None:
-    """Add a row in the order of `columns` to the amount that has a name."""
-    amount = found.get(name)
-    if amount is None:
-        found[name] = Amount(row, model)
-    else:
-        amount.add(row, model)
-
-
-def merge(total: Amount, part: Amount) -> None:
-    """Add one amount, and the shares of its models, to another."""
-    for model, share in part.models.items():
-        total.add(_row(share), model)
-
-
-def _row(amount: Amount) -> list[int]:
-    return [
-        amount.requests,
-        amount.input,
-        amount.cache_write_5m,
-        amount.cache_write_1h,
-        amount.cache_read,
-        amount.output,
-        amount.reasoning,
-        amount.web_searches,
-        amount.cost,
-        amount.embedded_requests,
-        amount.unpriced_requests,
-        amount.unpriced_tokens,
-        amount.lower_bound_requests,
-        amount.fallback_requests,
-        amount.first,
-        amount.last,
-    ]
-
-
-def total(amounts: Iterable[Amount]) -> Amount:
-    """Amounts together, without the shares of their models."""
-    found = Amount()
-    for amount in amounts:
-        found.add(_row(amount))
-        found.unpriced_models |= amount.unpriced_models
-    return found
+    yield from rows(connection, query, values)
+    if not split:
+        return
+    here, utc = period(f"({calendar.local_day(parts, 'quarter')})"), period(f"(quarter / {QUARTERS})")
+    condition, values = conditions(wanted, f"{here} <> {utc}")
+    query = (
+        f"SELECT {here}, {utc}, {project}, model, {columns(wanted.mode)}"  # noqa: S608 - our own columns
+        f" FROM (SELECT DISTINCT hour FROM spent_hour WHERE hour >= 0 AND {first} <> {last}) CROSS JOIN spent"
+        f" ON quarter BETWEEN hour * {PER_HOUR} AND hour * {PER_HOUR} + {PER_HOUR - 1}{condition} GROUP BY 1, 2, 3, 4"
+    )
+    yield from rows(connection, query, values)
 
 
 def spent_between(connection: apsw.Connection, wanted: Wanted) -> Amount:
@@ -334,41 +285,42 @@ def _by(connection: apsw.Connection, wanted: Wanted, column: str) -> dict[str, A
     table = TABLES[unit][0]
     query = f"SELECT {column}, model, {columns(wanted.mode)} FROM {table}{condition} GROUP BY 1, 2"  # noqa: S608
     labels = Labels(connection)
-    found: dict[str, Amount] = {}
-    for number, model, *row in rows(connection, query, values):
-        put(found, labels[number], row, labels[model])
-    return found
+    found = Found()
+    for row in rows(connection, query, values):
+        found.add(labels[row[0]], labels[row[1]], row[2:])
+    amounts: dict[str, Amount] = found.amounts()
+    return amounts
 
 
 # --- by session ------------------------------------------------------------------------------------------------------
 
 
-class SessionAmount(NamedTuple):
+class SessionAmount:
     """A session, and what it took; with what its sub-agents' sessions took."""
 
-    host: str
-    session_id: str
-    project: str
-    title: str | None
-    amount: Amount
-    agents: int
-    """Sessions of sub-agents that are counted in."""
+    __slots__ = ("agents", "amount", "host", "project", "session_id", "title")
+
+    def __init__(self, host: str, session_id: str, project: str, title: str | None, amount: Amount, agents: int):
+        self.host, self.session_id = host, session_id
+        self.project, self.title = project, title
+        self.amount = amount
+        self.agents = agents
+        """Sessions of sub-agents that are counted in."""
 
 
 def sessions(connection: apsw.Connection, wanted: Wanted, session: str | None = None) -> list[SessionAmount]:
     """What each session took, those that were used last at the end."""
-    condition, values = _session_where(wanted, session)
-    table = "session_total" if wanted.since is None and wanted.until is None else "session_spent"
-    query = f"SELECT owner, model, {columns(wanted.mode)} FROM {table}{condition} GROUP BY 1, 2"  # noqa: S608
+    query, values = by_session(wanted, session)
     labels = Labels(connection)
-    amounts: dict[int, Amount] = {}
-    for owner, model, *row in rows(connection, query, values):
-        put(amounts, owner, row, labels[model])
-    heads = {} if wanted.own_only else _heads(connection)
+    took = Found()
+    for row in rows(connection, query, values):
+        took.add(row[0], labels[row[1]], row[2:])
+    amounts: dict[int, Amount] = took.amounts()
+    above = {} if wanted.own_only else heads(connection)
     rolled: dict[int, Amount] = {}
     agents: dict[int, int] = {}
     for owner, amount in amounts.items():
-        head = heads.get(owner, owner)
+        head = above.get(owner, owner)
         if head == owner:
             rolled.setdefault(owner, amount)
             continue
@@ -376,9 +328,17 @@ def sessions(connection: apsw.Connection, wanted: Wanted, session: str | None = 
             rolled[head] = amounts.get(head) or Amount()
         merge(rolled[head], amount)
         agents[head] = agents.get(head, 0) + 1
-    described = _described(connection, rolled)
-    found = [SessionAmount(*described[owner], amount, agents.get(owner, 0)) for owner, amount in rolled.items()]
+    facts = described(connection, rolled)
+    found = [SessionAmount(*facts[owner], amount, agents.get(owner, 0)) for owner, amount in rolled.items()]
     return sorted(found, key=lambda one: (one.amount.last, one.host, one.session_id))
+
+
+def by_session(wanted: Wanted, session: str | None = None) -> tuple[str, list[object]]:
+    """SQL for what each session took of each model, in the order of sessions, and its values."""
+    condition, values = _session_where(wanted, session)
+    if wanted.since is None and wanted.until is None:
+        return f"SELECT owner, model, {columns(wanted.mode, added=False)} FROM session_total{condition}", values  # noqa: S608
+    return f"SELECT owner, model, {columns(wanted.mode)} FROM session_spent{condition} GROUP BY 1, 2", values  # noqa: S608
 
 
 def _session_where(wanted: Wanted, session: str | None) -> tuple[str, list[object]]:
@@ -393,7 +353,11 @@ def _session_where(wanted: Wanted, session: str | None) -> tuple[str, list[objec
         if wanted.since is None:
             conditions.append("quarter >= 0")
     if wanted.own_only:
-        conditions.append("agent = 0 AND owner NOT IN (SELECT id FROM owner WHERE subagent = 1)")
+        conditions.append("owner NOT IN (SELECT id FROM owner WHERE subagent = 1)")
+    if wanted.since is None and wanted.until is None:
+        conditions.append(f"whole = {int(not wanted.own_only)}")
+    elif wanted.own_only:
+        conditions.append("agent = 0")
     owners: list[str] = []
     if wanted.host is not None:
         owners.append("host = ?")
@@ -409,24 +373,25 @@ def _session_where(wanted: Wanted, session: str | None) -> tuple[str, list[objec
     return (f" WHERE {' AND '.join(conditions)}" if conditions else ""), values
 
 
-def _heads(connection: apsw.Connection) -> dict[int, int]:
+def heads(connection: apsw.Connection) -> dict[int, int]:
     """For each session of a sub-agent the one that it worked for in the end, where that is known."""
     query = (
         "SELECT child.id, parent.id FROM owner AS child JOIN owner AS parent"
         " ON parent.host = child.host AND parent.session_id = child.parent WHERE child.subagent = 1"
     )
     parents: dict[int, int] = dict(rows(connection, query))
-    heads: dict[int, int] = {}
+    found: dict[int, int] = {}
     for child in parents:
         head, seen = child, {child}
         while (above := parents.get(head)) is not None and above not in seen:
             seen.add(above)
             head = above
-        heads[child] = head
-    return heads
+        found[child] = head
+    return found
 
 
-def _described(connection: apsw.Connection, owners: Iterable[int]) -> dict[int, tuple[str, str, str, str | None]]:
+def described(connection: apsw.Connection, owners: Iterable[int]) -> dict[int, tuple[str, str, str, str | None]]:
+    """Host, id, project and title of sessions by their numbers."""
     wanted = set(owners)
     query = (
         "SELECT owner.id, owner.host, owner.session_id, owner.project, session.title FROM owner"

@@ -19,20 +19,29 @@ def spans(moments: Iterable[tuple[str, int, int]], hours: int = HOURS) -> list[S
     A block begins with the full hour of its first request and ends after its length; one begins anew as well where
     there was no request for so long. An hour never lies in two blocks: both ends are full hours.
     """
+    return [span for span, _ in cut(moments, hours)]
+
+
+def cut(moments: Iterable[tuple[str, int, int]], hours: int = HOURS) -> list[tuple[Span, list[int]]]:
+    """The same, each with the places of its hours among those that were given."""
     length = hours * HOUR
-    running: dict[str, Span] = {}
-    found: list[Span] = []
-    for host, first, last in moments:
+    running: dict[str, tuple[Span, list[int]]] = {}
+    found = []
+    for place, (host, first, last) in enumerate(moments):
         block = running.get(host)
-        if block is not None and first < block[2] and first - block[4] <= length:
-            running[host] = (*block[:4], max(block[4], last))
-            continue
         if block is not None:
+            (_, start, end, begin, latest), places = block
+            if first < end and first - latest <= length:
+                places.append(place)
+                if last > latest:
+                    running[host] = (host, start, end, begin, last), places
+                continue
             found.append(block)
         start = first // HOUR * HOUR
-        running[host] = (host, start, start + length, first, last)
+        running[host] = (host, start, start + length, first, last), [place]
     found += running.values()
-    return sorted(found, key=lambda span: (span[1], span[0]))
+    found.sort(key=lambda block: (block[0][1], block[0][0]))
+    return found
 
 
 def is_active(span: Span, now: int) -> bool:

@@ -1,4 +1,4 @@
-"""What was spent, kept up to date: in all by quarter-hour, hour and day, of sessions by quarter-hour and in total."""
+"""What was spent, kept up to date: in all by quarter-hour, hour and day, and of hosts and sessions for themselves."""
 
 from __future__ import annotations
 
@@ -30,8 +30,9 @@ def _adding(table: str, *keys: str) -> str:
 _IN_ALL: Final = _adding("spent", "quarter", "host", "project", "model", "agent")
 _BY_HOUR: Final = _adding("spent_hour", "hour", "host", "project", "model", "agent")
 _BY_DAY: Final = _adding("spent_day", "day", "host", "project", "model", "agent")
+_BY_HOST: Final = _adding("spent_host", "hour", "host", "model")
 _BY_SESSION: Final = _adding("session_spent", "owner", "quarter", "model", "agent")
-_OF_SESSION: Final = _adding("session_total", "owner", "model", "agent")
+_OF_SESSION: Final = _adding("session_total", "whole", "owner", "model")
 
 Key = tuple[int, ...]
 Cell = tuple[int, int, int, int]
@@ -139,7 +140,7 @@ class Sums:
         if not self._changes:
             return
         self.touched.update(cell[0] for cell in self._changes)
-        in_all, by_hour, by_day, of_session = _Rows(), _Rows(), _Rows(), _Rows()
+        in_all, by_hour, by_day, by_host, of_session = _Rows(), _Rows(), _Rows(), _Rows(), _Rows()
         rows = []
         for cell in sorted(self._changes):
             owner, quarter, model, agent = cell
@@ -149,9 +150,12 @@ class Sums:
             in_all.add((quarter, *place, model, agent), change, first, last)
             by_hour.add((hour_of(quarter), *place, model, agent), change, first, last)
             by_day.add((day_of(quarter), *place, model, agent), change, first, last)
-            of_session.add((owner, model, agent), change, first, last)
+            by_host.add((hour_of(quarter), place[0], model), change, first, last)
+            for whole in (0, 1) if agent == 0 else (1,):
+                of_session.add((whole, owner, model), change, first, last)
         self._connection.executemany(_BY_SESSION, rows)
-        for query, found in ((_IN_ALL, in_all), (_BY_HOUR, by_hour), (_BY_DAY, by_day), (_OF_SESSION, of_session)):
+        longer = ((_BY_HOUR, by_hour), (_BY_DAY, by_day), (_BY_HOST, by_host))
+        for query, found in ((_IN_ALL, in_all), *longer, (_OF_SESSION, of_session)):
             self._connection.executemany(query, found.sorted())
         for cell in self._shrunk:
             self._shrink(cell)
@@ -171,9 +175,10 @@ class Sums:
         span = min(moments, default=None), max(moments, default=-1)
         keys = {"owner": owner, "quarter": quarter, "model": model, "agent": agent}
         self._set_span("session_spent", keys, span)
-        keys = {"owner": owner, "model": model, "agent": agent}
-        query = "SELECT min(first), max(last) FROM session_spent WHERE owner = ? AND model = ? AND agent = ?"
-        self._set_span("session_total", keys, next(fetched(self._connection, query, tuple(keys.values()))))
+        query = "SELECT min(first), max(last) FROM session_spent WHERE owner = ? AND model = ? AND agent <= ?"
+        for whole in (0, 1) if agent == 0 else (1,):
+            keys = {"whole": whole, "owner": owner, "model": model}
+            self._set_span("session_total", keys, next(fetched(self._connection, query, (owner, model, whole))))
         self._shrink_place(self._places[owner], quarter, model, agent)
 
     def _shrink_place(self, place: Place, quarter: int, model: int, agent: int) -> None:
@@ -188,6 +193,9 @@ class Sums:
         self._set_span("spent", {"quarter": quarter, **rest}, span)
         self._shrink_longer(("spent", "quarter"), ("spent_hour", "hour"), PER_HOUR, hour_of(quarter), rest)
         self._shrink_longer(("spent_hour", "hour"), ("spent_day", "day"), HOURS, day_of(quarter), rest)
+        keys = {"hour": hour_of(quarter), "host": place[0], "model": model}
+        query = "SELECT min(first), max(last) FROM spent_hour WHERE hour = ? AND host = ? AND model = ?"
+        self._set_span("spent_host", keys, next(fetched(self._connection, query, tuple(keys.values()))))
 
     def _shrink_longer(
         self, shorter: tuple[str, str], longer: tuple[str, str], factor: int, time: int, rest: dict[str, int]

@@ -190,7 +190,7 @@ def _of_session(index: apsw.Connection, host: str, session: str | None, column: 
     if session is None:
         return None
     query = (
-        f"SELECT sum({column}) FROM session_total WHERE owner IN (SELECT id FROM owner WHERE host = ?1"  # noqa: S608
+        f"SELECT sum({column}) FROM session_total WHERE whole = 1 AND owner IN (SELECT id FROM owner WHERE host = ?1"  # noqa: S608
         " AND (session_id = ?2 OR subagent = 1 AND parent = ?2))"
     )
     return _whole(index.execute(query, (host, session)).get)
