@@ -34,6 +34,8 @@ SIGNATURE: Final = 240
 MATTER: Final = frozenset({Kind.TEST, Kind.COMMIT, Kind.INSTALL, Kind.BUILD, Kind.CHECK, Kind.RUN, Kind.CONTAINER})
 """Kinds of commands that a digest names."""
 
+_TEST: Final = Kind.TEST.value
+_INSTALL: Final = Kind.INSTALL.value
 _RANK: Final = {kind.value: rank for rank, kind in enumerate(Kind)}
 
 
@@ -196,7 +198,7 @@ def _ended(notes: Notes, call: Call, event: Event) -> None:
     command = notes.commands.get(call.said)
     if command is not None:
         command.failed += failed
-    if call.kind == Kind.TEST.value:
+    if call.kind == _TEST:
         notes.tests_failed += failed
         notes.tests_ended = not failed
     if failed:
@@ -208,11 +210,12 @@ def _ended(notes: Notes, call: Call, event: Event) -> None:
             del notes.failing[next(iter(notes.failing))]
         notes.failing[call.key] = failing
         return
-    mended = notes.failing.pop(call.key, Failing([], []))
-    for name in mended.problems:
-        if name in notes.problems:
-            notes.problems[name].resolved = mended.done
-    if call.kind == Kind.INSTALL.value and call.said:
+    mended = notes.failing.pop(call.key, None)
+    if mended is not None:
+        for name in mended.problems:
+            if name in notes.problems:
+                notes.problems[name].resolved = mended.done
+    if call.kind == _INSTALL and call.said:
         _did(notes, call.said)
 
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 import re
 import zlib
 from collections.abc import Iterable, Iterator
-from functools import lru_cache
 from typing import Final
 
 import msgspec
 
 from retro.event import Actor, Event, EventType, Origin
-from retro.terms import ANSWER, COMMAND, ERROR, NAMES, OUTPUT, PROMPT, UNSPACED, pieces, spread
+from retro.terms import ANSWER, COMMAND, ERROR, NAMES, OUTPUT, PROMPT, UNSPACED, spread
 from retro.turns import FoldState, is_failure
 
 SIZE: Final = 4096
@@ -37,7 +36,10 @@ _humps = re.compile(rb"[A-Z](?:(?<=[a-z0-9].)|(?<=[A-Z].)(?=[a-z]))[A-Za-z0-9]*"
 _BLANK: Final = b" "
 _WORDS: Final = bytes(c if c < 128 and chr(c).isalnum() else ord(_BLANK) for c in range(256))
 _LONGEST_NAME: Final = 64
+_pieces = re.compile(rb"[0-9]+|[A-Z]+(?![a-z])|[A-Z]?[a-z]+").findall
+"""What `terms.pieces` makes of a name, of many at once."""
 
+_ASCII: Final = bytes(range(128))
 _unspaced = re.compile(f"[{''.join(f'{first}-{last}' for first, last in UNSPACED)}]").search
 
 _TO_COLUMN: Final = {
@@ -97,6 +99,7 @@ class Passages:
 
     def _begin(self, last: Passage | None) -> None:
         self._pieces: list[Piece] = unpacked(last.body) if last else []
+        self._ids = {piece.event_id for piece in self._pieces}
         self._size = sum(_size(piece.text) + 1 for piece in self._pieces)
         self._started = last.started if last else None
         self._errors = last.errors if last else False
@@ -108,7 +111,7 @@ class Passages:
         if event.turn is not None and event.turn != self._turn:
             self._close()
             self._turn = event.turn
-        if any(piece.event_id == event.event_id for piece in self._pieces):
+        if event.event_id in self._ids:
             self._pieces = [piece for piece in self._pieces if piece.event_id != event.event_id]
             self._size = sum(_size(piece.text) + 1 for piece in self._pieces)
         self._hear(event)
@@ -121,6 +124,7 @@ class Passages:
                 self._started = self._started or event.timestamp
                 self._errors = self._errors or failed
                 self._pieces.append(Piece(event.event_id, column, part))
+                self._ids.add(event.event_id)
                 self._size += size + 1
                 self._changed = True
         if self._pieces:
@@ -185,8 +189,11 @@ def columns(parts: Iterable[Piece], files: list[str]) -> list[str]:
     texts: list[list[str]] = [[] for _ in range(NAMES)]
     for piece in parts:
         texts[piece.column].append(piece.text)
-    told = [_spread("\n".join(of_column)) for of_column in texts[PROMPT:]]
-    return [*told, " ".join([*files, *_pieces_of_names("\n".join([*told, *files]))])]
+    told = ["\n".join(of_column) for of_column in texts[PROMPT:]]
+    data = "\n".join([*told, *files]).encode("utf-8", "replace")
+    if not data.isascii() and _unspaced(data.translate(None, _ASCII).decode()):
+        told = [spread(text) for text in told]
+    return [*told, " ".join([*files, *_pieces_of_names(data)])]
 
 
 def packed(parts: list[Piece]) -> bytes:
@@ -263,19 +270,10 @@ def _size(text: str) -> int:
     return len(text) if text.isascii() else len(text.encode("utf-8", "replace"))
 
 
-def _pieces_of_names(text: str) -> list[str]:
-    """The pieces of each name, in their order, so that two of them are found side by side."""
-    words = text.encode("utf-8", "replace").translate(_WORDS)
+def _pieces_of_names(text: bytes) -> list[str]:
+    """The pieces of all names, in their order, so that two of them are found side by side."""
+    words = text.translate(_WORDS)
     begin = words.rfind
     names = dict.fromkeys([words[begin(_BLANK, 0, hump.start()) + 1 : hump.end()] for hump in _humps(words)])
-    return [_pieces(name.decode()) for name in names if len(name) <= _LONGEST_NAME]
-
-
-def _spread(text: str) -> str:
-    """What `spread` makes of a text, which is nearly always the same."""
-    return text if text.isascii() or not _unspaced(text) else spread(text)
-
-
-@lru_cache(8192)
-def _pieces(name: str) -> str:
-    return " ".join(pieces(name))
+    found = _pieces(_BLANK.join([name for name in names if len(name) <= _LONGEST_NAME]))
+    return [_BLANK.join(found).decode()] if found else []

@@ -191,7 +191,9 @@ def verdict(account: str, kind: str) -> Verdict:
 
 def one_line(text: str) -> str:
     """The beginning of a text as one line."""
-    line = " ".join(text[: SUMMARY_LIMIT * 3].split())
+    line = " ".join(text[: SUMMARY_LIMIT + 40].split())
+    if len(line) <= SUMMARY_LIMIT and len(text) > SUMMARY_LIMIT + 40:  # much of it was white space
+        line = " ".join(text[: SUMMARY_LIMIT * 3].split())
     return line if len(line) <= SUMMARY_LIMIT else line[: SUMMARY_LIMIT - 1] + "…"
 
 

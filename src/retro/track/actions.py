@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import re
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from retro.agents.toolnames import spellings
@@ -84,6 +85,7 @@ def of_command(text: str) -> Action:
     return Action(COMMANDS.get(first, OTHER), flags, commits, changed, reads, going[1].strip("\"'") if going else "")
 
 
+@lru_cache(maxsize=256)
 def of_tool(name: str | None) -> str:
     """What a tool is for that no event type names."""
     for letters in spellings(name or ""):
@@ -105,10 +107,11 @@ OF_TYPE: Final[dict[EventType, tuple[str, int]]] = {
 def identity(event: Event) -> int:
     """The same number for the same call with the same arguments."""
     said = event.command if event.command is not None else event.text or ""
-    what = (event.event_type.value, event.tool or "", said, folder_of(event), *(event.paths or ()))
+    what = (event.event_type, event.tool or "", said, folder_of(event), *(event.paths or ()))
     return key_of("\0".join(what))
 
 
+@lru_cache(maxsize=1024)
 def file_key(path: str, folder: str) -> int:
     """The same number for the same file, whether it is named from the root or from the folder of the work."""
     path = path.replace("\\", "/")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from datetime import datetime
+from functools import lru_cache
 from typing import Final
 
 import msgspec
@@ -142,7 +143,7 @@ class Tracker:
             files = [(actions.file_key(path, folder), changed) for path in event.paths or () if path]
         place = self._append(kind, flags, when, actions.identity(event), event, files)
         if event.call_id is not None:
-            self._expect(event, key_of(event.call_id), place, commits)
+            self._expect(event, _call_key(event.call_id), place, commits)
         if event.exit_code is not None or event.is_error is not None:  # a host that writes call and result as one
             self._answered(event, place, commits)
 
@@ -158,7 +159,7 @@ class Tracker:
         """Note on a call what came of it."""
         if event.call_id is None:
             return
-        key, track = key_of(event.call_id), self.track
+        key, track = _call_key(event.call_id), self.track
         known = waiting.get(key) or track.answered.get(key)
         if known is None:
             return
@@ -269,6 +270,10 @@ class Tracker:
             if first <= when <= last:
                 return
         self.track.periods = joined([*periods, (when, when)])
+
+
+_call_key = lru_cache(maxsize=PENDING)(key_of)
+"""Of a call's id, which comes once more with its result."""
 
 
 def track_of(events: Iterable[Event]) -> Track:

@@ -21,29 +21,42 @@ _SAYING: Final = (
 
 _N = r"[1-9]\d*(?:,\d{3})*"
 # All of it in small letters, as what they are looked for in.
+# What begins alike stands in one group: at each character of an output only the groups are tried.
 _FAILED = re.compile(
     rf"""
-    \b{_N}[ ](?:tests?[ ]|specs?[ ]|examples?[ ]|suites?[ ]|scenarios?[ ]|test[ ]suites?[ ])?
-        (?:failed|failures?|failing|fail|broken|errored)\b
-    |\b{_N}[ ]errors?\b(?=[^\n]{{0,40}}(?:\bin[ ][\d.]+|=====|during[ ]collection|$))
-    |\b(?:failures?|failed|errors?|fail|errored)[ ]?[:=][ ]?{_N}\b
-    |^\#[ ]fail[ ]{_N}
-    |^failed[ ]\( |^fail\b |^---[ ]fail:[ ] |^failures!$ |^not[ ]ok[ ]\d |^(?:result:|status:)[ ]fail
-    |test[ ]result:[ ]failed |\bbuild[ ]fail(?:ed|ure)\b |\*\*[ ]test[ ]failed[ ]\*\* |some[ ]tests[ ]failed
-    |\*\*\*[ ]\d+[ ](?:tests?|suites?)[ ]failed |evaluation[ ]failed[ ]:\( |test[ ]run[ ]failed |^failed![ ]
-    |do[ ]\*not\*[ ]commit |^error:[ ](?:test[ ]failed|could[ ]not[ ]compile) |\[[ ]{{2}}failed[ ]{{2}}\]
-    |^error:[ ](?:not[ ]found|file[ ]or[ ]directory[ ]not[ ]found) |^e[ ]{{3}}(?:modulenotfounderror|importerror)
+    \b(?:
+        {_N}[ ](?:
+            (?:tests?[ ]|specs?[ ]|examples?[ ]|suites?[ ]|scenarios?[ ]|test[ ]suites?[ ])?
+                (?:failed|failures?|failing|fail|broken|errored)\b
+            |errors?\b(?=[^\n]{{0,40}}(?:\bin[ ][\d.]+|=====|during[ ]collection|$))
+        )
+        |(?:failures?|failed|errors?|fail|errored)[ ]?[:=][ ]?{_N}\b
+        |build[ ]fail(?:ed|ure)\b
+    )
+    |^(?:
+        \#[ ]fail[ ]{_N} |failed[ ]\( |fail\b |---[ ]fail:[ ] |failures!$ |not[ ]ok[ ]\d |(?:result:|status:)[ ]fail
+        |failed![ ] |e[ ]{{3}}(?:modulenotfounderror|importerror)
+        |error:[ ](?:test[ ]failed|could[ ]not[ ]compile|not[ ]found|file[ ]or[ ]directory[ ]not[ ]found)
+    )
+    |test[ ](?:result:|run)[ ]failed |\*\*[ ]test[ ]failed[ ]\*\* |some[ ]tests[ ]failed
+    |\*\*\*[ ]\d+[ ](?:tests?|suites?)[ ]failed |evaluation[ ]failed[ ]:\( |do[ ]\*not\*[ ]commit
+    |\[[ ]{{2}}failed[ ]{{2}}\]
     """,
     re.VERBOSE | re.MULTILINE,
 )
 _PASSED = re.compile(
     rf"""
-    \b{_N}[ ](?:tests?[ ]|specs?[ ]|examples?[ ]|suites?[ ]|scenarios?[ ])?(?:passed|passing|pass|successes|ok)\b
-    |\b(?:passed|pass|passes|success)[ ]?[:=]?[ ]{_N}\b
-    |\b{_N}[ ](?:tests?|examples|runs|specs?|scenarios?)\b
-    |executed[ ]{_N}[ ](?:tests?|of)\b |\btests[ ]run:[ ]{_N}, |^\#[ ]pass[ ]{_N}
-    |^ok\b |^pass\b |test[ ]result:[ ]ok |\bbuild[ ]success(?:ful)?\b
-    |all[ ](?:\d+[ ])?(?:tests?|specs)[ ](?:successful|passed) |\*\*[ ]test[ ]succeeded[ ]\*\* |^passed![ ]
+    \b(?:
+        {_N}[ ](?:
+            (?:tests?[ ]|specs?[ ]|examples?[ ]|suites?[ ]|scenarios?[ ])?(?:passed|passing|pass|successes|ok)\b
+            |(?:tests?|examples|runs|specs?|scenarios?)\b
+        )
+        |(?:passed|pass|passes|success)[ ]?[:=]?[ ]{_N}\b
+        |tests[ ]run:[ ]{_N}, |build[ ]success(?:ful)?\b
+    )
+    |^(?:\#[ ]pass[ ]{_N} |ok\b |pass\b |passed![ ])
+    |executed[ ]{_N}[ ](?:tests?|of)\b |test[ ]result:[ ]ok
+    |all[ ](?:\d+[ ])?(?:tests?|specs)[ ](?:successful|passed) |\*\*[ ]test[ ]succeeded[ ]\*\*
     |test[ ]run[ ]successful |congratulations[ ]:\) |result:[ ]pass |\[[ ]{{2}}passed[ ]{{2}}\]
     |\[ok\][ ]*$ |100%[ ]tests[ ]passed
     """,
@@ -58,20 +71,26 @@ _EMPTY: Final = "[no test files]"
 _NEUTRAL = re.compile(r"\b(?:0|no) (?:failed|failures?|failing|errors?)\b|\bxfailed\b|expected failures?")
 
 
+_TO_FAIL: Final = ("fail", "error", "broken", "not ok", "*not*")
+"""Of these one stands in everything that says that tests failed."""
+
+
 def verdict(text: str | None, flags: int, exit_code: int | None, is_error: bool | None) -> int:
     """The flag of how the tests went; 0 where nothing tells.
 
     What the runner says goes before the exit code, which behind a pipe is that of another program.
     """
-    tail = _NEUTRAL.sub("", _sayings(text)) if text else ""
-    if _FAILED.search(tail):
-        return Flag.TESTS_FAILED
-    if _NONE.search(tail):
-        return 0
-    if _PASSED.search(tail):
-        return Flag.TESTS_PASSED
-    if _EMPTY in tail:
-        return 0
+    tail = _sayings(text) if text else ""
+    if tail:
+        tail = _NEUTRAL.sub("", tail)
+        if any(word in tail for word in _TO_FAIL) and _FAILED.search(tail):
+            return Flag.TESTS_FAILED
+        if _NONE.search(tail):
+            return 0
+        if _PASSED.search(tail):
+            return Flag.TESTS_PASSED
+        if _EMPTY in tail:
+            return 0
     if exit_code:
         return Flag.TESTS_FAILED if flags & Flag.DECIDES and exit_code not in (5, 126, 127) else 0
     if is_error and exit_code is None:
@@ -82,9 +101,13 @@ def verdict(text: str | None, flags: int, exit_code: int | None, is_error: bool 
 
 def _sayings(text: str) -> str:
     """The lines at the end of an output that may say how it went, in small letters."""
-    lines = text[-TAIL:].lower().splitlines()
-    return "\n".join(line for line in lines if len(line) <= LINE and _may_say(line))
+    tail = text[-TAIL:].lower()
+    marks = [mark for mark in _SAYING if mark in tail]
+    if not marks and "ok" not in tail:
+        return ""
+    lines = tail.splitlines()
+    return "\n".join([line for line in lines if len(line) <= LINE and _may_say(line, marks)])
 
 
-def _may_say(line: str) -> bool:
-    return line.startswith("ok") or any(mark in line for mark in _SAYING)
+def _may_say(line: str, marks: list[str]) -> bool:
+    return line.startswith("ok") or any(mark in line for mark in marks)
