@@ -13,7 +13,8 @@ from retro.index import passages
 from retro.index.database import open_writer
 from retro.index.passages import Scope
 from retro.passages import CUT, HEAD, SIZE, TAIL, Passage, Passages, Piece, cut_whole, packed, unpacked
-from retro.terms import ANSWER, COMMAND, ERROR, NAMES, OUTPUT, PROMPT
+from retro.passages import columns as columns_of
+from retro.terms import ANSWER, COMMAND, ERROR, NAMES, OUTPUT, PROMPT, pieces
 from retro.turns import FoldState
 from test_reading import event
 
@@ -125,6 +126,21 @@ def test_what_is_packed_comes_back(given_pieces: list[tuple[str, int, str]]) -> 
         Piece(name, column, "".join(c for c in text if c not in "\x1e\x1f")) for name, column, text in given_pieces
     ]
     assert not pieces or unpacked(packed(pieces)) == pieces
+
+
+@given(st.lists(st.text("aAbB12", min_size=1, max_size=20), max_size=8), st.sampled_from((" ", "/", "_", "é", "漢")))
+def test_names_are_found_by_the_words_in_them(words: list[str], between: str) -> None:
+    capitals = [word for word in dict.fromkeys(words) if _has_a_word_within(word)]
+    found = columns_of([Piece("e-1", OUTPUT, between.join(words))], [])[NAMES - 1]
+    assert found == " ".join(piece for word in capitals for piece in pieces(word))
+
+
+def _has_a_word_within(name: str) -> bool:
+    pairs = list(zip(name, [*name[1:], ""], [*name[2:], "", ""], strict=False))
+    return any(
+        (here.isupper() and not before.isupper()) or (before.isupper() and here.isupper() and after.islower())
+        for before, here, after in pairs
+    )
 
 
 def test_a_passage_survives_the_way_between_processes() -> None:

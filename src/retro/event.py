@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import Enum
+from operator import attrgetter
 from typing import Final
 
 import msgspec
@@ -141,14 +142,17 @@ class Usage(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
 
     def __post_init__(self) -> None:
         """What cannot be a number of tokens, or of dollars, says nothing: less than none, or beyond all bounds."""
-        for name in _COUNTS:
-            if not 0 <= getattr(self, name) <= MOST:
-                setattr(self, name, 0)
+        counts = _counts(self)
+        if min(counts) < 0 or max(counts) > MOST:
+            for name in _COUNTS:
+                if not 0 <= getattr(self, name) <= MOST:
+                    setattr(self, name, 0)
         if self.embedded_cost_usd is not None and not 0 <= self.embedded_cost_usd <= MOST:
             self.embedded_cost_usd = None
 
 
 _COUNTS: Final = tuple(name for name in Usage.__struct_fields__ if name.endswith("_tokens"))
+_counts = attrgetter(*_COUNTS)
 
 
 class Turn(msgspec.Struct, kw_only=True, omit_defaults=True):

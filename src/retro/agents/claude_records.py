@@ -9,7 +9,7 @@ import msgspec
 
 from retro.agents import claude_host
 from retro.agents.claude_kinds import BOOKKEEPING_TYPES, HOST
-from retro.agents.claude_shapes import Block, Inner, Message, Record, decode_record, encode, lenient
+from retro.agents.claude_shapes import NOTHING, Block, Inner, Message, Record, decode_record, encode, lenient
 from retro.agents.claude_texts import (
     CONTINUED,
     INTERRUPTED,
@@ -133,7 +133,8 @@ class ClaudeReader:
 
     def _envelope(self, parsed: Record, record: bytes) -> None:
         out, facts = self.out, self.facts
-        self.native = parsed.session in (None, self.session_id) and bytes(parsed.forked_from) == b"null"
+        forked = parsed.forked_from is not NOTHING and bytes(parsed.forked_from) != b"null"
+        self.native = not forked and (parsed.session is None or parsed.session == self.session_id)
         out.agent_id = parsed.agent_id or self.agent_id
         if out.agent_id is None and parsed.is_sidechain:
             out.agent_id = "sidechain"
@@ -145,7 +146,7 @@ class ClaudeReader:
             if facts.native_start is None and out.timestamp:
                 facts.native_start = out.timestamp
         out.shared = out.where(parsed.cwd, parsed.branch)
-        if parsed.version and parsed.version not in facts.versions[-1:] and parsed.version not in facts.versions:
+        if parsed.version and parsed.version not in facts.versions:
             facts.versions.append(parsed.version)
         if out.shared and self.agent_id is None:
             facts.cwd = facts.cwd or parsed.cwd

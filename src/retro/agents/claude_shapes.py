@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from types import UnionType
-from typing import Any, Union, get_args, get_origin
+from typing import Any, Final, Union, get_args, get_origin
 
 import msgspec
+
+NOTHING: Final = msgspec.Raw(b"null")
+"""What stands in a field of which the record has none."""
 
 
 class Block(msgspec.Struct, gc=False):
@@ -18,9 +21,9 @@ class Block(msgspec.Struct, gc=False):
     name: str | None = None
     input: msgspec.Raw = msgspec.Raw(b"{}")
     tool_use_id: str | None = None
-    content: msgspec.Raw = msgspec.Raw(b"null")
+    content: msgspec.Raw = NOTHING
     is_error: bool | None = None
-    source: msgspec.Raw = msgspec.Raw(b"null")
+    source: msgspec.Raw = NOTHING
 
 
 class CacheCreation(msgspec.Struct, gc=False):
@@ -97,7 +100,7 @@ class Inner(msgspec.Struct, gc=False):
     message: Message | None = None
     is_meta: bool = msgspec.field(default=False, name="isMeta")
     request_id: str | None = msgspec.field(default=None, name="requestId")
-    result: msgspec.Raw = msgspec.field(default=msgspec.Raw(b"null"), name="toolUseResult")
+    result: msgspec.Raw = msgspec.field(default=NOTHING, name="toolUseResult")
     is_api_error: bool = msgspec.field(default=False, name="isApiErrorMessage")
     is_compact_summary: bool = msgspec.field(default=False, name="isCompactSummary")
     prompt_source: str | None = msgspec.field(default=None, name="promptSource")
@@ -119,10 +122,10 @@ class Record(Inner, gc=False):
     version: str | None = None
     is_sidechain: bool = msgspec.field(default=False, name="isSidechain")
     session: str | None = msgspec.field(default=None, name="sessionId")
-    forked_from: msgspec.Raw = msgspec.field(default=msgspec.Raw(b"null"), name="forkedFrom")
-    content: msgspec.Raw = msgspec.Raw(b"null")
-    attachment: msgspec.Raw = msgspec.Raw(b"null")
-    data: msgspec.Raw = msgspec.Raw(b"null")
+    forked_from: msgspec.Raw = msgspec.field(default=NOTHING, name="forkedFrom")
+    content: msgspec.Raw = NOTHING
+    attachment: msgspec.Raw = NOTHING
+    data: msgspec.Raw = NOTHING
     parent_tool: str | None = msgspec.field(default=None, name="parentToolUseID")
 
 
@@ -140,7 +143,7 @@ class Result(msgspec.Struct, gc=False):
     """The few facts of a tool's structured result that the message beside it lacks; the bulk is skipped."""
 
     interrupted: bool | None = None
-    stdout: msgspec.Raw = msgspec.Raw(b"null")  # never `Raw | None`, which msgspec reads as None alone
+    stdout: msgspec.Raw = NOTHING  # never `Raw | None`, which msgspec reads as None alone
     exit_code: int | None = msgspec.field(default=None, name="exitCode")
     interpretation: str | None = msgspec.field(default=None, name="returnCodeInterpretation")
     background: str | None = msgspec.field(default=None, name="backgroundTaskId")
@@ -148,7 +151,7 @@ class Result(msgspec.Struct, gc=False):
     agent_id: str | None = msgspec.field(default=None, name="agentId")
     duration: float | None = msgspec.field(default=None, name="totalDurationMs")
     user_modified: bool | None = msgspec.field(default=None, name="userModified")
-    patch: msgspec.Raw = msgspec.field(default=msgspec.Raw(b"null"), name="structuredPatch")
+    patch: msgspec.Raw = msgspec.field(default=NOTHING, name="structuredPatch")
 
     @property
     def ran(self) -> bool:

@@ -37,8 +37,8 @@ _BEGINNINGS: Final = _beginnings()
 
 # The needles of `surroundings`, and the words that begin an assignment, as `assignments` knows them.
 _WORDS: Final = Words(
-    *("private key", ":/^/", "sig^=", "^~", "^curl ", "^bearer "),
-    *("^pass", "^pwd", "se^cret", "to^ken", "^key", "a^uth"),
+    *("private key", ":/^/", "sig^=", "^~", "c^url ", "^bearer "),
+    *("^pass", "^pwd", "secret", "to^ken", "^key", "a^uth"),
 )
 
 
