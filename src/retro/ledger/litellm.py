@@ -80,7 +80,9 @@ def _banded(entry: Mapping[str, Any], suffix: str) -> tuple[Rates, tuple[Band, .
         return None
     above = sorted({int(found[1]) for key in entry if (found := _ABOVE.match(key))})
     bands = [(size * 1000, _rates(entry, f"_above_{size}k_tokens", suffix, rates)) for size in above]
-    return rates, tuple(Band(size, found) for size, found in bands if found is not None)
+    # From a list: of a generator Python 3.10 makes an empty tuple that msgspec does not take for the default one, and
+    # writes, so that a row's hash would be another.
+    return rates, tuple([Band(size, found) for size, found in bands if found is not None])
 
 
 def _stepped(entry: Mapping[str, Any], steps: list[Any]) -> tuple[Rates, tuple[Band, ...]] | None:
@@ -136,7 +138,7 @@ def _times(row: Price, tier: str, factor: float) -> Price:
     def more(rates: Rates) -> Rates:
         return Rates(*(round(value * factor) for value in msgspec.structs.astuple(rates)))
 
-    bands = tuple(Band(band.above, more(band.rates)) for band in row.bands)
+    bands = tuple([Band(band.above, more(band.rates)) for band in row.bands])
     return msgspec.structs.replace(row, tier=tier, rates=more(row.rates), bands=bands)
 
 
