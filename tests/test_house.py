@@ -25,6 +25,7 @@ STOREYS = [
         "config",
         "secrets",
         "repository",
+        "commits",
         "toml_text",
         "lock",
         "inbox",

@@ -241,9 +241,9 @@ def _decide(what: What) -> Callable[[argparse.Namespace, Context], int]:
             )
         with writing(context) as connection:
             if what == "accepted":
-                item = msgspec.structs.replace(
-                    one.item, files=staleness.hashes_of(one.item, staleness.roots(connection)), version=one.item.version
-                )
+                roots = staleness.roots(connection)
+                files, commits = staleness.hashes_of(one.item, roots), staleness.commits_now(one.item, roots)
+                item = msgspec.structs.replace(one.item, files=files, commits=commits)
                 store.add(context.places, [item])
             store.note(context.places, [Change(at=store.now(), what=what, id=one.item.id, note=args.note)])
             _folded(connection, context)
@@ -306,7 +306,7 @@ def _said(context: Context, name: str, what: str) -> int:
 def _import(args: argparse.Namespace, context: Context) -> int:
     key = retrieval.scopes(args.cwd or os.getcwd())[0] if args.scope == "repository" else None
     with writing(context) as connection:
-        found = authored.import_folder(context.places, args.folder, Scope(args.scope, key))
+        found = authored.import_folder(context.places, args.folder, Scope(args.scope, key), staleness.roots(connection))
         _folded(connection, context)
     if context.json:
         output.print_json({"files": [one._asdict() for one in found]})

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from hashlib import blake2b
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from retro.failure import Failure
-from retro.memory import store
+from retro.memory import staleness, store
 from retro.memory.item import Item
 from retro.mining.base import Scope
 from retro.places import Places
@@ -33,14 +34,20 @@ class Imported(NamedTuple):
     """`added`, `changed` or `unchanged`."""
 
 
-def import_folder(places: Places, folder: str, scope: Scope) -> list[Imported]:
-    """Take every markdown file below a folder in. One that is known and the same is passed over."""
+def import_folder(
+    places: Places, folder: str, scope: Scope, roots: Mapping[str, str] = MappingProxyType({})
+) -> list[Imported]:
+    """Take every markdown file below a folder in. One that is known and the same is passed over.
+
+    `roots` tells where repositories lie, see `staleness`: commits that are cited are noted.
+    """
     if not os.path.isdir(folder):
         raise Failure("not_found", f"{folder} is not a folder", "name the folder that holds the markdown files")
     known = store.read(places).items
     found, fresh, changed = [], [], []
     for path, inside in _files(os.path.abspath(folder)):
         item = read(path, inside, scope)
+        item.commits = staleness.commits_now(item, roots)
         before = known.get(item.id)
         if before is not None and before.hash == item.hash and before.scope == scope:
             found.append(Imported(inside, item.id, "unchanged"))

@@ -92,7 +92,7 @@ def fold(connection: apsw.Connection, places: Places) -> tuple[list[Kept], store
         connection.execute("DELETE FROM weave")
         roots = staleness.roots(connection)
         for number, one in enumerate(found, 1):
-            _write(connection, number, one, staleness.files_of(one.item, roots))
+            _write(connection, number, one, staleness.files_of(one.item, roots) | staleness.commits_of(one.item, roots))
         _link(connection, found)
         _weaves(connection, lines.changes)
         staleness.note(connection)

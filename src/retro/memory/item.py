@@ -58,6 +58,8 @@ class Item(msgspec.Struct, kw_only=True, omit_defaults=True):
     links: list[str] = []
     files: dict[str, str] = {}
     """Files that it speaks of, with the hash that each had when it was accepted."""
+    commits: dict[str, str] = {}
+    """Commits that it cites, as it cites them, with the whole id that each had when it was accepted."""
     supersedes: str | None = None
     """The id of the memory whose place it takes."""
 
