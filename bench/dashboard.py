@@ -171,6 +171,9 @@ def _side_by_side(ours: Place, theirs: Place, program: str, rounds: int) -> list
         Figure("retro", retro, "s"),
         Figure("retro-ai", peer, "s"),
         Figure("times as fast", peer / retro, "x", ">= 10"),
+        Figure(
+            "  by processor time", median(pair[1].cpu for pair in taken) / median(pair[0].cpu for pair in taken), "x"
+        ),
         Figure("retro, most memory", max(pair[0].peak for pair in taken) / 1e6, "MB"),
         Figure("retro-ai, most memory", max(pair[1].peak for pair in taken) / 1e6, "MB"),
         Figure("retro-ai, size", its_size / 1e6, "MB"),

@@ -6,10 +6,14 @@ import json
 import re
 from html.parser import HTMLParser
 from pathlib import Path
+from xml.etree.ElementTree import Element
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from cli_support import AGENTS, ALL, FIX, SECRETS, Retro, retro, root, swept
+from retro.surfaces import marked
 from retro.surfaces.redaction import Redaction
 from support import answer, call, lines, prompt, result, sweep_up, transcript
 
@@ -26,11 +30,13 @@ class Seen(HTMLParser):
         self.tags: set[str] = set()
         self.attributes: set[str] = set()
         self.words: list[str] = []
+        self.links: list[str | None] = []
         self.feed(text)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.tags.add(tag)
         self.attributes |= {name for name, _ in attrs}
+        self.links += [value for name, value in attrs if name == "href"]
 
     def handle_data(self, data: str) -> None:
         self.words.append(data)
@@ -45,9 +51,34 @@ def test_the_page_says_what_the_markdown_says(swept: Retro, session_id: str) -> 
         assert " ".join(said.split())[:200] in text
     assert page.tags <= {
         *("html", "head", "meta", "title", "style", "body", "h1", "h2", "p", "div", "details", "summary", "code"),
-        *("pre", "span"),
+        *("pre", "span", "h3", "strong", "ol", "li", "a"),
     }
-    assert page.attributes <= {"lang", "charset", "http-equiv", "content", "name", "class"}
+    assert page.attributes <= {"lang", "charset", "http-equiv", "content", "name", "class", "id", "href", "value"}
+    assert all(re.fullmatch(r"#turn-\d+", link or "") for link in page.links)
+
+
+def _put(element: Element, text: str) -> None:
+    element.text = text
+
+
+@given(st.text(st.sampled_from("ab `*#\n-|<>[]()"), max_size=200))
+def test_prose_keeps_every_letter_but_its_marks(text: str) -> None:
+    place = Element("div")
+    marked.prose(place, text, _put)
+    said = "".join(place.itertext())
+    if "```" not in text:
+        assert re.sub(r"[\s`*#]", "", said) == re.sub(r"[\s`*#]", "", text)
+
+
+def test_code_stands_as_it_was_written() -> None:
+    place = Element("div")
+    marked.prose(place, "# Head\nfirst `x`\n\n```go\nif **a** {\n\n}\n```\n**done**", _put)
+    assert [(one.tag, "".join(one.itertext())) for one in place] == [
+        ("h3", "Head"),
+        ("p", "first x"),
+        ("pre", "if **a** {\n\n}"),
+        ("p", "done"),
+    ]
 
 
 def test_markup_in_a_session_is_text_in_the_page(retro: Retro, root: Path, tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice, pairwise
+from math import ceil
 from typing import Any, Final, NamedTuple
 
 import apsw
@@ -315,7 +316,9 @@ def histogram(numbers: Sequence[float]) -> list[tuple[float, float, int]]:
     low, high = numbers[0], min(numbers[-1], _quantile(numbers, 0.98))
     if high - low < 1e-6:  # as finely as edges are told
         return [(low, numbers[-1], len(numbers))]
-    whole = all(float(number).is_integer() for number in (low, high)) and high - low < BINS
+    whole = high - low < BINS and all(float(number).is_integer() for number in set(numbers))
+    if whole:
+        high = min(ceil(high), low + BINS - 1)
     width = 1.0 if whole else (high - low) / BINS
     count = int(high - low) + 1 if whole else BINS
     # Where a bin begins, as exactly as numbers are told.

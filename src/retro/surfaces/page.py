@@ -10,6 +10,7 @@ from typing import Final
 from xml.etree.ElementTree import Element, SubElement, tostring
 
 from retro.event import Actor, Event, EventType, Origin, Session
+from retro.surfaces import marked
 from retro.surfaces.prose import plural
 from retro.turns import is_failure, is_prompt
 
@@ -21,6 +22,8 @@ _CALLS: Final = {
     EventType.TOOL_CALL: "called",
     EventType.SUBAGENT_START: "sub-agent",
 }
+OUTLINED: Final = 4
+"""Turns from which on they are listed."""
 # What no HTML may hold, and what would turn the direction of text or hide within it.
 _UNSAFE: Final = {
     **dict.fromkeys([*range(9), 11, 12, *range(14, 32), *range(0x7F, 0xA0)], "�"),
@@ -42,8 +45,10 @@ def page(session: Session, events: Iterable[Event], masked: Mapping[str, int]) -
     _text(SubElement(head, "title"), session.title or session.session_id)
     SubElement(head, "style").text = style
     body = SubElement(root, "body")
+    told = list(events)
     _head(body, session, masked)
-    _story(body, list(events))
+    _outline(body, told)
+    _story(body, told, (session.cwd or "").rstrip("/") + "/")
     content: bytes = tostring(root, encoding="utf-8", method="html")
     return b"<!doctype html>\n" + content + b"\n"
 
@@ -66,31 +71,45 @@ def _head(body: Element, session: Session, masked: Mapping[str, int]) -> None:
     _text(SubElement(body, "p", {"class": "notes"}), f"Masked: {taken}" if taken else "Nothing in it had to be masked.")
 
 
-def _story(body: Element, events: list[Event]) -> None:
+def _outline(body: Element, events: list[Event]) -> None:
+    """What was asked, turn by turn, with the way there; of a long session alone."""
+    prompts = {event.turn: event for event in reversed(events) if event.turn and is_prompt(event)}
+    if len(prompts) < OUTLINED:
+        return
+    fold = SubElement(body, "details", {"class": "outline"})
+    _text(SubElement(fold, "summary"), plural(len(prompts), "turn"))
+    listed = SubElement(fold, "ol")
+    for turn, prompt in sorted(prompts.items()):
+        entry = SubElement(listed, "li", value=str(turn))
+        _text(SubElement(entry, "a", href=f"#turn-{turn}"), " ".join((prompt.text or prompt.summary).split())[:120])
+
+
+def _story(body: Element, events: list[Event], folder: str) -> None:
     results = {(e.agent_id, e.call_id): e for e in events if e.event_type is EventType.TOOL_RESULT and e.call_id}
     calls = {(e.agent_id, e.call_id) for e in events if e.event_type in _CALLS and e.call_id}
     turn, place, agent = 0, body, None
     for event in events:
         if event.turn and event.turn != turn and event.agent_id is None:
             turn, place, agent = event.turn, body, None
-            _text(SubElement(body, "h2"), f"Turn {turn}")
+            clock = f" · {event.timestamp[11:16]} UTC" if event.timestamp else ""
+            _text(SubElement(body, "h2", id=f"turn-{turn}"), f"Turn {turn}{clock}")
         if event.event_type is EventType.TOOL_RESULT and (event.agent_id, event.call_id) in calls:
             continue
         if event.agent_id != agent:
             agent = event.agent_id
             place = SubElement(body, "div", {"class": "agent"}) if agent else body
-        _entry(place, event, results.get((event.agent_id, event.call_id)) if event.call_id else None)
+        _entry(place, event, results.get((event.agent_id, event.call_id)) if event.call_id else None, folder)
 
 
-def _entry(place: Element, event: Event, result: Event | None) -> None:
+def _entry(place: Element, event: Event, result: Event | None, folder: str) -> None:
     text = (event.text or "").strip("\n")
     if is_prompt(event) or (event.actor is Actor.USER and event.origin is Origin.HUMAN and text):
         _text(SubElement(place, "div", {"class": "prompt"}), text or event.summary)
     elif event.event_type is EventType.MESSAGE and event.actor in (Actor.ASSISTANT, Actor.SUBAGENT):
         if text:
-            _text(SubElement(place, "div", {"class": "said"}), text)
+            marked.prose(SubElement(place, "div", {"class": "said"}), text, _text)
     elif event.event_type in _CALLS:
-        _call(place, event, result)
+        _call(place, event, result, folder)
     elif event.event_type is EventType.REASONING:
         if text:
             _fold(place, "thought", event.summary, [("", text)])
@@ -99,8 +118,11 @@ def _entry(place: Element, event: Event, result: Event | None) -> None:
         _fold(place, label, event.summary, [("", text)] if len(text) > 160 else [])
 
 
-def _call(place: Element, event: Event, result: Event | None) -> None:
-    what = event.command or ", ".join(event.paths or ()) or event.summary
+def _call(place: Element, event: Event, result: Event | None, folder: str) -> None:
+    what = event.command or ", ".join(path.removeprefix(folder) for path in event.paths or ()) or event.summary
+    label = _CALLS[event.event_type]
+    if event.event_type is EventType.TOOL_CALL and event.tool:
+        label, what = f"{label} {event.tool}", event.summary.removeprefix(f"{event.tool} ").replace(folder, "")
     below = []
     if event.command and ("\n" in event.command or len(event.command) > 120):
         below.append(("", event.command))
@@ -111,7 +133,7 @@ def _call(place: Element, event: Event, result: Event | None) -> None:
     if result is not None and result.text:
         below.append(("", result.text))
     failed = is_failure(event) or (result is not None and is_failure(result))
-    _fold(place, _CALLS[event.event_type], what, below, failed=failed)
+    _fold(place, label, what, below, failed=failed)
 
 
 def _fold(place: Element, label: str, what: str, below: list[tuple[str, str]], *, failed: bool = False) -> None:

@@ -96,6 +96,7 @@ const retro = {};
     return Math.floor(seconds / 86400) + "d " + Math.floor(seconds % 86400 / 3600) + "h";
   };
   retro.day = (number) => (number < 0 ? "no time" : (Math.abs(number - retro.today()) < 300 ? day : year).format(number * 864e5));
+  retro.shortDay = (number) => day.format(number * 864e5);
   retro.fullDay = (number) => (number < 0 ? "no time" : year.format(number * 864e5));
   retro.today = () => (retro.all ? retro.all.today : Math.floor(Date.now() / 864e5));
   // A day's name is the same for all of its moments, as far as a clock is not set: said once for each hour.
@@ -118,6 +119,7 @@ const retro = {};
     const [day, begun] = hour(moment, near);
     return near ? `${day}, ${begun}${String(moment.getMinutes()).padStart(2, "0")}` : day;
   };
+  retro.dated = (seconds) => localYear.format(seconds * 1000) + ", " + clock.format(seconds * 1000);
   retro.utc = (seconds) => (seconds === null || seconds === undefined ? "" : new Date(seconds * 1000).toISOString().replace(".000Z", " UTC").replace("T", " "));
   retro.seconds = (text) => { const at = text ? Date.parse(text) : NaN; return Number.isNaN(at) ? null : Math.floor(at / 1000); };
   retro.moment = (text) => {
@@ -169,10 +171,10 @@ const retro = {};
   retro.select = (label, choices, chosen, choose) => retro.h("select", { class: "select", "aria-label": label, onchange: (event) => choose(event.target.value) },
     choices.map(([value, name]) => retro.h("option", { value, selected: value === chosen }, name)));
   retro.card = (title, tools, ...body) => retro.h("section", { class: "card", "aria-label": title }, retro.h("header", null, retro.h("h2", null, title), tools || null), retro.h("div", { class: "body" }, body));
-  // columns: [name, right, name for those who only hear it]; one in which no row says anything is left out
-  const EMPTY = new Set(["", "–", "0", null, undefined]);
+  // columns: [name, right, name for those who only hear it, whether a 0 says nothing]; one in which no row says anything is left out
+  const EMPTY = new Set(["", "–", null, undefined]);
   retro.plain = (given, all, end) => {
-    const said = given.map((_, at) => at === 0 || !all.length || all.some((row) => !EMPTY.has(row[at])));
+    const said = given.map(([, , , spare], at) => at === 0 || !all.length || all.some((row) => !EMPTY.has(row[at]) && !(spare && row[at] === "0")));
     const keep = (row) => row && row.filter((_, at) => said[at]);
     return table(keep(given), all.map(keep), keep(end));
   };

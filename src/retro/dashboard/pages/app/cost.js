@@ -73,7 +73,7 @@
     const all = retro.all;
     const rows = [...retro.grouped(period, (row) => all.days.model[row])].map(([at, one]) => [at < 0 ? "(none)" : all.models[at], one]).filter(([, one]) => one.cache_read || written(one)).sort((a, b) => given(b[1]) - given(a[1]));
     if (!rows.length) return null;
-    const columns = [["Model"], ["", 0, "Share from the cache"], ["From the cache", 1], ["Cache read", 1], ["Written, 5 min", 1], ["Written, 1 h", 1], ["New input", 1], ["Read per token written", 1]];
+    const columns = [["Model"], ["", 0, "Share from the cache"], ["From the cache", 1], ["Cache read", 1], ["Written, 5 min", 1, "", 1], ["Written, 1 h", 1, "", 1], ["New input", 1], ["Read per token written", 1]];
     return retro.card("Cache efficiency", h("span", { class: "muted" }, "a cached token costs about a tenth of a new one"), retro.plain(columns, rows.slice(0, 15).map(([name, one]) => [name, retro.meter(cached(one)), retro.percent(cached(one)), retro.count(one.cache_read), retro.count(one.cache_write_5m), retro.count(one.cache_write_1h), retro.count(one.input), written(one) ? (one.cache_read / written(one)).toFixed(1) + "×" : "–"])));
   }
 

@@ -87,7 +87,7 @@
   function trend(one) {
     const weeks = one.trend;
     const days = weeks.map(([day]) => day);
-    return retro.stacked(days, [{ name: retro.label(one.name), values: weeks.map(([, value]) => value) }], (value) => bare(value, one.unit), `${retro.label(one.name)} by week`, null, { name: (day) => "week of " + retro.fullDay(day), tick: retro.day });
+    return retro.stacked(days, [{ name: retro.label(one.name), values: weeks.map(([, value]) => value) }], (value) => bare(value, one.unit), `${retro.label(one.name)} by week`, null, { name: (day) => "week of " + retro.fullDay(day), tick: retro.shortDay });
   }
 
   // --- patterns ---

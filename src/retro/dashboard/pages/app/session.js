@@ -142,7 +142,7 @@
 
   function models(body, page, place, here) {
     if (!page.amounts.length) { retro.clear(body, retro.empty("This agent wrote no tokens into this session.")); return; }
-    const columns = [["Model"], ["Requests", 1], ["Input", 1], ["Cache write 5 min", 1], ["Cache write 1 h", 1], ["Cache read", 1], ["Output", 1], ["Total", 1], ["Cost", 1]];
+    const columns = [["Model"], ["Requests", 1], ["Input", 1], ["Cache write 5 min", 1, "", 1], ["Cache write 1 h", 1, "", 1], ["Cache read", 1], ["Output", 1], ["Total", 1], ["Cost", 1]];
     const total = (one) => one.input + one.cache_write_5m + one.cache_write_1h + one.cache_read + one.output;
     const add = (value) => page.amounts.reduce((sum, one) => sum + value(one), 0);
     const line = (name, get, cost) => [name, retro.count(get((o) => o.requests)), ...["input", "cache_write_5m", "cache_write_1h", "cache_read", "output"].map((key) => retro.count(get((o) => o[key]))), retro.count(get(total)), cost];
@@ -164,7 +164,7 @@
     const name = (column, one) => page.texts[one[column]];
     const columns = [["#", 1], ["When"], ["Model"], ["Input", 1], ["Cache write", 1], ["Cache read", 1], ["Output", 1], ["Cost", 1], ["Turn", 1], ["Line"]];
     const line = (one, row) => [
-      String(row + 1), one.at >= 0 ? h("time", { title: retro.utc(one.at) }, retro.when(one.at)) : "no time",
+      String(row + 1), one.at >= 0 ? h("time", { title: retro.utc(one.at) }, retro.dated(one.at)) : "no time",
       [name("model", one), one.agent ? [" ", h("span", { class: "tag" }, "sub-agent")] : null, one.note ? [" ", h("span", { class: "tag warn" }, name("note", one).replaceAll("_", " "))] : null],
       retro.count(one.input), retro.count(one.cache_write_5m + one.cache_write_1h), retro.count(one.cache_read), retro.count(one.output), retro.exactMoney(one.cost),
       one.turn ? String(one.turn) : "", h("span", { class: "mono muted" }, `${name("source", one)}:${one.line}`)];
