@@ -8,9 +8,10 @@
   const style = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
   retro.spark = (values, label) => {
-    const most = Math.max(...values, 0);
+    const least = Math.min(...values, 0);
+    const wide = Math.max(...values, 0) - least;
     const step = 100 / Math.max(values.length - 1, 1);
-    const points = values.map((value, at) => (at * step).toFixed(1) + "," + (21 - (most ? value / most * 19 : 0)).toFixed(1)).join(" ");
+    const points = values.map((value, at) => (at * step).toFixed(1) + "," + (21 - (wide ? (value - least) / wide * 19 : 0)).toFixed(1)).join(" ");
     return h("svg", { class: "spark", viewBox: "0 0 100 22", preserveAspectRatio: "none", role: "img", "aria-label": label },
       h("polyline", { points: "0,22 " + points + " 100,22", fill: "currentColor", stroke: "none", "data-area": "1" }),
       h("polyline", { points, fill: "none", stroke: "currentColor", "stroke-width": "1.5", "stroke-linejoin": "round" }));
@@ -123,7 +124,8 @@
       }
     }
     const active = sorted.length;
-    return h("svg", { class: "heat", viewBox: `0 0 ${weeks * 13 - 2} 104`, role: "img", "aria-label": `Calendar: ${active} active days in the last ${weeks} weeks`,
+    const long = weeks > 40;
+    return h("svg", { class: long ? "heat long" : "heat", viewBox: `0 ${long ? -7 : 0} ${weeks * 13 - 2} ${long ? 111 : 104}`, role: "img", "aria-label": `Calendar: ${active} active days in the last ${weeks} weeks`,
       onclick: (event) => { const day = event.target.dataset && event.target.dataset.day; if (day && choose) choose(Number(day)); } }, labels, cells);
   };
 })();

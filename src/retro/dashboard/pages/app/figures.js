@@ -73,6 +73,9 @@
     return days ? days.map((day) => sums.get(day) || 0) : sums;
   };
 
+  // An agent's colour is that of its place among all agents, by how many sessions they have.
+  retro.agentColor = (host) => Math.max(retro.all.kept.findIndex((one) => one.host === retro.all.hosts[host]), 0) % 6;
+
   // Series for a stacked chart: the largest six by name, the rest together.
   retro.series = (table, period, value, days, by) => {
     const names = { host: retro.all.hosts, project: retro.all.projects, model: retro.all.models }[by];
@@ -86,7 +89,7 @@
       const amount = value(row);
       if (!amount) continue;
       const key = column[row];
-      if (!found.has(key)) found.set(key, { name: key < 0 ? "(none)" : names[key], values: days.map(() => 0), total: 0, color: by === "host" ? key % 6 : undefined });
+      if (!found.has(key)) found.set(key, { name: key < 0 ? "(none)" : names[key], values: days.map(() => 0), total: 0, color: by === "host" ? retro.agentColor(key) : undefined });
       const one = found.get(key);
       one.values[index] += amount;
       one.total += amount;

@@ -105,7 +105,7 @@
   function change(now, before) {
     if (before === null || before === undefined || !before) return null;
     const share = (now - before) / before;
-    const text = (share >= 0 ? "↑" : "↓") + (Math.abs(share) >= 10 ? (Math.abs(share) + 1).toFixed(0) + "×" : Math.abs(share * 100).toFixed(0) + "%");
+    const text = (share >= 0 ? "↑" : "↓") + (share > 98 ? ">99×" : Math.abs(share) >= 10 ? (Math.abs(share) + 1).toFixed(0) + "×" : Math.abs(share * 100).toFixed(0) + "%");
     return h("span", { class: "change", title: "against as many days before" }, text);
   }
   function buckets(values) {

@@ -131,7 +131,7 @@
     const money = (row) => (of().tokens[row] ? retro.money(of().cost[row]) + (of().flags[row] & 3 && of().cost[row] >= 0 ? "+" : "") : "");
     return [
       { key: "when", name: "Last active", cell: (row) => ["small", retro.when(of().ended[row]), retro.utc(of().ended[row])], value: (row) => of().ended[row] ?? -1 },
-      { key: "host", name: "Agent", cell: (row) => [`small agent a${of().host[row] % 6}`, all.hosts[of().host[row]]], value: (row) => all.hosts[of().host[row]] },
+      { key: "host", name: "Agent", cell: (row) => [`small agent a${retro.agentColor(of().host[row])}`, all.hosts[of().host[row]]], value: (row) => all.hosts[of().host[row]] },
       { key: "project", name: "Project", cell: (row) => ["small", project(row), project(row)], value: text(project) },
       { key: "title", name: "Session", cell: (row) => ["title", title(row), of().title[row]], value: text(title) },
       { key: "branch", name: "Branch", cell: (row) => ["small", branch(row), branch(row)], value: text(branch) },
