@@ -11,6 +11,9 @@ BIN := $(VENV)/bin
 endif
 PY := $(BIN)/python
 PIP := $(PY) -m pip --quiet --disable-pip-version-check
+# What is installed to be edited is not compiled by pip, and with PYTHONDONTWRITEBYTECODE set by no start of retro: each
+# would compile everything anew. Where it cannot be written retro still runs; what is edited is compiled again.
+COMPILE := $(PY) -m compileall -qq src || true
 
 # `make run PYTHON=...` asks for one in particular, ARGS=... hands more to what test and bench start.
 PYTHON ?=
@@ -56,11 +59,13 @@ clean: ## remove what make, the tests and the build left behind
 $(VENV)/.ready: pyproject.toml | $(PY)
 	@echo "installing retro into $(VENV) ..." >&2
 	@$(PIP) install --editable .
+	@$(COMPILE)
 	@touch $@
 
 $(VENV)/.ready-dev: pyproject.toml | $(PY)
 	@echo "installing retro and what its tests need into $(VENV) ..." >&2
 	@$(PIP) install --editable '.[dev]'
+	@$(COMPILE)
 	@touch $@ $(VENV)/.ready
 
 $(PY):
