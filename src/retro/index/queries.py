@@ -5,15 +5,17 @@ from __future__ import annotations
 import os
 from bisect import bisect_left
 from collections.abc import Iterable
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import apsw
 import msgspec
 
-from retro.archive.committed import SourceState
 from retro.event import Session, Turn
 from retro.index.database import rows
-from retro.index.rows import SESSION_COLUMNS, SOURCE_COLUMNS, TURN_COLUMNS, session_of, source_state, turn_of, unsigned
+from retro.index.listed import SESSION_COLUMNS, session_of, unsigned
+
+if TYPE_CHECKING:
+    from retro.archive.committed import SourceState
 
 SHORT: Final = 8
 """Fewest characters of a shortened id."""
@@ -230,6 +232,8 @@ def near(connection: apsw.Connection, word: str, host: str | None) -> list[Choic
 
 def detail(connection: apsw.Connection, host: str, session_id: str) -> Detail:
     """All about one session; KeyError where there is no such session."""
+    from retro.index.rows import SOURCE_COLUMNS, source_state  # what knows sources knows all that is captured
+
     query = (
         f"SELECT {SESSION_COLUMNS}, id, domain, agents, captured, normaliser, rules, normalized_bytes,"  # noqa: S608
         " events_evicted, pinned"
@@ -266,6 +270,8 @@ def normalized_lengths(connection: apsw.Connection, number: int) -> list[int]:
 
 def turns(connection: apsw.Connection, found: Detail) -> list[Turn]:
     """The turns of a session."""
+    from retro.index.rows import TURN_COLUMNS, turn_of
+
     query = f"SELECT {TURN_COLUMNS} FROM turn WHERE session = ? ORDER BY turn"  # noqa: S608 - our own columns
     host, session_id = found.session.host, found.session.session_id
     return [turn_of(host, session_id, row).turn for row in rows(connection, query, (found.number,))]

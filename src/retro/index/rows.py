@@ -9,7 +9,8 @@ import msgspec
 from retro.agents.interface import Facts
 from retro.agents.records import Accounting
 from retro.archive.committed import SourceState
-from retro.event import Session, Turn
+from retro.event import Turn
+from retro.index.listed import unsigned
 from retro.notes import Notes
 from retro.track.columns import Track
 from retro.turns import FoldState, TurnRow
@@ -30,12 +31,6 @@ SOURCE_COLUMNS: Final = (
 TURN_COLUMNS: Final = (
     "turn, event_id, prompt, answer, started, ended, first_sequence, last_sequence, events, actions, commands, edits,"
     " errors, files, input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, records"
-)
-SESSION_COLUMNS: Final = (
-    "host, session_id, parent, title, project, cwd, repository, branch, started, ended, models, host_versions,"
-    " turns, events, agents, commands, edits, errors, source_bytes, raw_bytes + normalized_bytes,"
-    " (SELECT value FROM reading WHERE session = session.id AND signal = 'outcome'),"
-    " (SELECT value FROM reading WHERE session = session.id AND signal = 'outcome_probability')"
 )
 
 
@@ -100,11 +95,6 @@ def _signed(number: int) -> int:
     return number - (1 << 64) if number >= 1 << 63 else number
 
 
-def unsigned(number: int) -> int:
-    """The number of an inode as the file system gives it."""
-    return number + (1 << 64) if number < 0 else number
-
-
 def turn_row(row: TurnRow) -> tuple[Any, ...]:
     """A turn's values, in the order of TURN_COLUMNS."""
     turn = row.turn
@@ -138,31 +128,3 @@ def turn_of(host: str, session_id: str, row: tuple[Any, ...]) -> TurnRow:
     records = values.pop("records")
     values["files"] = msgspec.json.decode(values["files"], type=list[str])
     return TurnRow(Turn(host=host, session_id=session_id, **values), records)
-
-
-def session_of(row: tuple[Any, ...]) -> Session:
-    """A session from its values, in the order of SESSION_COLUMNS."""
-    return Session(
-        host=row[0],
-        session_id=row[1],
-        parent=row[2],
-        title=row[3],
-        project=row[4],
-        cwd=row[5],
-        repository=row[6],
-        branch=row[7],
-        started=row[8],
-        ended=row[9],
-        models=msgspec.json.decode(row[10], type=list[str]),
-        host_versions=msgspec.json.decode(row[11], type=list[str]),
-        turns=row[12],
-        events=row[13],
-        agents=len(msgspec.json.decode(row[14], type=dict[str, object])),
-        commands=row[15],
-        edits=row[16],
-        errors=row[17],
-        source_bytes=row[18],
-        archive_bytes=row[19],
-        outcome=row[20],
-        outcome_probability=row[21],
-    )
