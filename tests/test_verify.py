@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 from collections.abc import Sequence
@@ -17,16 +18,30 @@ from hypothesis import settings as effort
 from hypothesis import strategies as st
 
 from cli_support import FIX, Retro, retro, root, swept
-from retro import demo
+from retro import demo, inbox
+from retro.archive import state_log
 from retro.archive.frames import extents
 from retro.archive.reading import session_events
+from retro.archive.state_log import FORGOTTEN, Decision, name_hash
 from retro.index.database import open_reader
 from retro.index.writing import session_state
-from retro.places import Places
+from retro.places import Places, init_root
 from retro.reindex import rebuild
+from retro.upkeep.budget import pin
 from retro.upkeep.repair import repair
 from retro.upkeep.sessions import chosen
-from retro.upkeep.verify import META, NORMALISED, Damage, examine_ledger, examine_signals, verify
+from retro.upkeep.verify import (
+    INBOX,
+    META,
+    NORMALISED,
+    STATE,
+    Damage,
+    examine_decisions,
+    examine_index,
+    examine_ledger,
+    examine_signals,
+    verify,
+)
 from support import Content, content, counts, differences, settings, sweep_up
 
 __all__ = ["retro", "root", "swept"]
@@ -196,6 +211,84 @@ def _gone(path: bytes) -> None:
     raise FileNotFoundError(path)
 
 
+# --- what is no session's ---------------------------------------------------------------------------------------------
+
+
+@given(st.sampled_from(KINDS), st.tuples(PART, PART), st.binary(min_size=1, max_size=40))
+@effort(max_examples=25)
+def test_a_damaged_index_is_named_or_harmless_and_comes_back_from_the_archive(
+    sound: Sound, kind: str, parts: tuple[float, float], noise: bytes
+) -> None:
+    data = (sound.root / "index.sqlite").read_bytes()
+    pages = [(at, at + 4096) for at in range(0, len(data), 4096)]
+    changed = rotten(kind, data, pages, parts, noise)
+    assume(changed != data)
+    with TemporaryDirectory() as folder:
+        root = Path(folder) / "archive"
+        shutil.copytree(sound.root, root)
+        (root / "index.sqlite").write_bytes(changed)
+        places = Places(str(root))
+        if not examine_index(places):  # SQLite notices neither a letter of a text nor what lies in a free page
+            damages(root)
+        rebuild(places, settings())
+        assert (examine_index(places), damages(root)) == ([], [])
+        assert differences(content(root), sound.held) == []
+
+
+@given(st.sampled_from(KINDS), st.tuples(PART, PART), st.binary(min_size=1, max_size=40))
+@effort(max_examples=60)
+def test_a_damaged_decision_is_named_and_costs_no_pin(
+    sound: Sound, kind: str, parts: tuple[float, float], noise: bytes
+) -> None:
+    with TemporaryDirectory() as folder:
+        root = Path(folder) / "archive"
+        shutil.copytree(sound.root, root)
+        places = Places(str(root))
+        for number, session in enumerate(sorted(sound.held.events)):
+            pin(places, "claude", session, keep=True)
+            if number % 2:
+                state_log.append(places, [Decision("2026-01-01T00:00:00Z", FORGOTTEN, name_hash("claude", "gone"))])
+        file = Path(places.state_log)
+        pins, told = state_log.pinned(places), file.read_bytes().splitlines()
+        changed = rotten(kind, file.read_bytes(), spans(file), parts, noise)
+        assume(not set(changed.split(b"\n")) <= {*told, b""})  # a line that is gone as a whole is not missed
+        file.write_bytes(changed)
+        found = examine_decisions(places)
+        assert [(one.source, one.file) for one in found] == [(STATE, places.state_log)]
+        repair(places, settings(), found)
+        assert (examine_decisions(places), state_log.pinned(places)) == ([], pins)
+        assert state_log.forgotten(places) <= {name_hash("claude", "gone")}
+
+
+@given(st.sampled_from(KINDS), st.tuples(PART, PART), st.binary(min_size=1, max_size=40))
+@effort(max_examples=40)
+def test_a_damaged_line_of_the_inbox_is_named_and_taken_out(
+    tmp_path_factory: pytest.TempPathFactory, kind: str, parts: tuple[float, float], noise: bytes
+) -> None:
+    places = Places(str(tmp_path_factory.mktemp("inbox") / "archive"))
+    init_root(places.root)
+    for number in range(5):
+        assert inbox.append(places, inbox.CALLS, {"kind": "files", "count": number})
+    file = Path(places.inbox) / "calls.jsonl"
+    changed = rotten(kind, file.read_bytes(), spans(file), parts, noise)
+    sound_lines = [line for line in changed.splitlines(keepends=True) if is_object(line)]
+    file.write_bytes(changed)
+    found = examine_decisions(places)
+    assert bool(found) == (len(sound_lines) < len(changed.splitlines()))
+    for one in found:
+        assert (one.source, one.file) == (INBOX, str(file))
+        inbox.mend(places, one.file)
+    assert examine_decisions(places) == []
+    assert (file.read_bytes() if file.exists() else b"") == b"".join(sound_lines)
+
+
+def is_object(line: bytes) -> bool:
+    try:
+        return isinstance(json.loads(line), dict)
+    except ValueError:
+        return False
+
+
 # --- every kind of damage, from the command line ---------------------------------------------------------------------
 
 
@@ -234,6 +327,27 @@ def test_damage_is_named_and_mended_on_the_command_line(
     assert shown["sound"]
     assert "everything is as it was captured" in swept.says("verify")
     assert differences(content(root), before) == []
+
+
+@pytest.mark.parametrize("source", ["index", "state", "inbox"])
+def test_damage_that_is_no_sessions_is_named_and_mended_on_the_command_line(
+    swept: Retro, root: Path, source: str
+) -> None:
+    swept.says("pin", FIX)
+    held = content(root)
+    file = {"index": "index.sqlite", "state": "state.jsonl", "inbox": "inbox/calls.jsonl"}[source]
+    inbox.append(Places(str(root)), inbox.CALLS, {"kind": "files"})
+    data = (root / file).read_bytes()
+    (root / file).write_bytes(data[:20] + b"\xff\n\xff" + data[23:])
+    if source == "index":
+        (root / file).write_bytes(data[: len(data) // 2] + bytes(len(data) - len(data) // 2))
+    shown = swept.json("verify", code=4)
+    assert [(one["source"], one["mended"]) for one in shown["damages"]] == [(source, False)]
+    shown = swept.json("verify", "--repair")
+    assert [(one["source"], one["mended"]) for one in shown["damages"]] == [(source, True)]
+    assert "everything is as it was captured" in swept.says("verify")
+    assert differences(content(root), held) == []
+    assert "pinned already" in swept("pin", FIX).out
 
 
 def test_what_cannot_be_mended_stays_readable_and_is_said_again(swept: Retro, root: Path, demo_home: Path) -> None:

@@ -136,6 +136,59 @@ def shorten(places: Places, name: str, count: int, size: int) -> None:
     taken(places, name)
 
 
+def flaws(places: Places) -> list[tuple[str, int]]:
+    """The logs that hold a line that is none, and where the first one begins."""
+    found = []
+    for path in _files(places):
+        at = 0
+        for line in _lines(path):
+            if not _is_object(line):
+                found.append((path, at))
+                break
+            at += len(line)
+    return found
+
+
+def mend(places: Places, path: str) -> None:
+    """Take damaged lines out of a log; what is written to it meanwhile stays. The caller holds the archive's lock."""
+    aside = f"{path}.damaged"
+    os.rename(path, aside)
+    sound = b"".join(line for line in _lines(aside) if _is_object(line))
+    if sound:
+        descriptor = open_private(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+        try:
+            os.write(descriptor, sound)
+        finally:
+            os.close(descriptor)
+    os.unlink(aside)
+
+
+def _files(places: Places) -> list[str]:
+    try:
+        names = sorted(os.listdir(places.inbox))
+    except OSError:
+        return []
+    ends = tuple(f".jsonl{part}" for part in ("", _TAKEN, _KEPT))
+    return [os.path.join(places.inbox, name) for name in names if name.endswith(ends)]
+
+
+def _lines(path: str) -> list[bytes]:
+    try:
+        with open(path, "rb") as file:
+            return file.read().splitlines(keepends=True)
+    except OSError:
+        return []
+
+
+def _is_object(line: bytes) -> bool:
+    import json
+
+    try:
+        return isinstance(json.loads(line), dict)
+    except ValueError:
+        return False
+
+
 def _last_lines(places: Places, name: str, count: int, parts: tuple[str, ...] = (_KEPT, _TAKEN, "")) -> list[bytes]:
     lines: list[bytes] = []
     for part in parts:

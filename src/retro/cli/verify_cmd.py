@@ -15,12 +15,17 @@ from retro.upkeep.sessions import chosen
 from retro.upkeep.verify import (
     DIGEST,
     FOLDER,
+    INBOX,
+    INDEX,
     LEDGER,
     META,
     NORMALISED,
     SIGNALS,
+    STATE,
     Damage,
     Verification,
+    examine_decisions,
+    examine_index,
     examine_ledger,
     examine_signals,
     strays,
@@ -44,6 +49,9 @@ _NAMES = {
     FOLDER: "its folder",
     LEDGER: "the ledger",
     SIGNALS: "the readings",
+    INDEX: "the index",
+    STATE: "the log of decisions",
+    INBOX: "what light commands told",
 }
 
 
@@ -59,12 +67,13 @@ def run(args: argparse.Namespace, context: Context) -> int:
     host, session_id = _which(args.words, context)
     if args.repair:
         with Lock(context.places.lock, context.settings.lock_wait_seconds):
+            rebuilt = _rebuilt(context, examine_index(context.places))
             first = _look(context, host, session_id)
-            mended = _mend(context, first)
-        last = mended
+            last = [*rebuilt, *_mend(context, first)]
     else:
-        first = _look(context, host, session_id)
-        if first.damages:
+        unusable = examine_index(context.places)
+        first = _look(context, host, session_id) if not unusable else Verification(damages=unusable)
+        if first.damages and not unusable:
             first.damages = _confirmed(context, first.damages)
         last = first.damages
     left = [damage for damage in last if not damage.mended]
@@ -87,6 +96,21 @@ def _which(words: list[str], context: Context) -> tuple[str | None, str | None]:
     return found.host, found.session_id
 
 
+# --- the index -------------------------------------------------------------------------------------------------------
+
+
+def _rebuilt(context: Context, broken: list[Damage]) -> list[Damage]:
+    """Have an index that cannot be used built again from the archive."""
+    if broken:
+        from retro.reindex import rebuild
+
+        rebuild(context.places, context.settings)
+        left = {(one.host, one.session_id) for one in examine_index(context.places)}
+        for damage in broken:
+            damage.mended, damage.outcome = (damage.host, damage.session_id) not in left, "built again from the archive"
+    return broken
+
+
 # --- reading ---------------------------------------------------------------------------------------------------------
 
 
@@ -106,6 +130,7 @@ def _look(context: Context, host: str | None, session_id: str | None) -> Verific
         if session_id is None and host is None:
             found.damages += examine_ledger(context.places, connection)
             found.damages += examine_signals(context.places, connection)
+            found.damages += examine_decisions(context.places)
         return found
     finally:
         connection.close()
@@ -145,6 +170,8 @@ def _again(context: Context, damages: Iterable[Damage]) -> list[Damage]:
             found += examine_ledger(context.places, connection)
         if any(damage.source == SIGNALS for damage in damages):
             found += examine_signals(context.places, connection)
+        if any(damage.source in (STATE, INBOX) for damage in damages):
+            found += examine_decisions(context.places)
         return found + [one for one in strays(context.places, connection) if (one.host, one.session_id) in wanted]
     finally:
         connection.close()
@@ -156,6 +183,7 @@ def _mend(context: Context, found: Verification) -> list[Damage]:
 
     if not found.damages:
         return []
+    _rebuilt(context, [damage for damage in found.damages if damage.source == INDEX])
     repair(context.places, context.settings, found.damages)
     left = {(one.host, one.session_id, one.source, one.revision): one for one in _again(context, found.damages)}
     for damage in found.damages:

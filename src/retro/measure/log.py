@@ -84,12 +84,7 @@ def experiments(places: Places) -> list[Experiment]:
 
 
 def _lines(places: Places) -> Iterable[Line]:
-    try:
-        with open(places.state_log, "rb") as file:
-            content = file.read()
-    except FileNotFoundError:
-        return
-    for line in content.split(b"\n"):
+    for line in state_log.lines(places):
         if b'"experiment"' in line:
             try:
                 yield _decode(line)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Iterator
 from hashlib import sha256
 from typing import Final
 
 import apsw
 
-from retro import agents, secrets
+from retro import agents, inbox, secrets
 from retro.agents.interface import ROWS, SIDECAR
+from retro.archive import state_log
 from retro.archive.committed import Job, SessionState, SourceState
 from retro.archive.frames import Damaged, read_frames
 from retro.archive.meta import write_meta
@@ -19,7 +21,7 @@ from retro.archive.work import Work
 from retro.capture import SMALL
 from retro.config import Settings
 from retro.digests import keeping
-from retro.index.database import open_writer
+from retro.index.database import open_writer, rows
 from retro.index.readings import Readings
 from retro.index.writing import mark_rederiving, session_state
 from retro.ledger import prices
@@ -27,7 +29,19 @@ from retro.ledger.writing import Ledger
 from retro.pipeline import carry_out
 from retro.places import Places, make_private_dir
 from retro.upkeep.coalesce import finish_interrupted
-from retro.upkeep.verify import DIGEST, FOLDER, LEDGER, META, NORMALISED, SIGNALS, Damage, meta_path
+from retro.upkeep.verify import (
+    DIGEST,
+    FOLDER,
+    INBOX,
+    INDEX,
+    LEDGER,
+    META,
+    NORMALISED,
+    SIGNALS,
+    STATE,
+    Damage,
+    meta_path,
+)
 
 _ROWS: Final = ROWS.encode()
 _HOW: Final = {NORMALISED: "derived again from the raw copies", META: "written again"}
@@ -43,7 +57,7 @@ def repair(places: Places, settings: Settings, damages: list[Damage]) -> None:
     """
     by_session: dict[SessionKey, list[Damage]] = {}
     for damage in damages:
-        if damage.source not in (FOLDER, LEDGER, SIGNALS, DIGEST):
+        if damage.source not in (FOLDER, LEDGER, SIGNALS, DIGEST, STATE, INBOX, INDEX):
             by_session.setdefault((damage.host, damage.session_id), []).append(damage)
     connection = open_writer(places.index)
     try:
@@ -68,11 +82,27 @@ def repair(places: Places, settings: Settings, damages: list[Damage]) -> None:
                 with connection:
                     Readings(connection, places.signals).rewrite(recounted=True)
                 damage.mended, damage.outcome = True, "written again from the index"
+            elif damage.source == STATE:
+                state_log.mend(places)
+                _pin_again(connection, places)
+                damage.mended, damage.outcome = True, "written again without it; pins come from the index"
+            elif damage.source == INBOX:
+                inbox.mend(places, damage.file)
+                damage.mended, damage.outcome = True, "the line was taken out"
             elif damage.source == LEDGER:
                 Ledger(connection, places.ledger, lambda: prices.load(settings.folder)[0]).rewrite()
                 damage.mended, damage.outcome = True, "written again from the index"
     finally:
         connection.close()
+
+
+def _pin_again(connection: apsw.Connection, places: Places) -> None:
+    """Have the log of decisions say which sessions are pinned."""
+    standing, now = state_log.pinned(places), time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    names = [state_log.name_hash(*key) for key in rows(connection, "SELECT host, session_id FROM session WHERE pinned")]
+    lost = [state_log.Decision(now, state_log.PINNED, name) for name in names if name not in standing]
+    if lost:
+        state_log.append(places, lost)
 
 
 class _Plan:

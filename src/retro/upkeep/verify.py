@@ -9,13 +9,14 @@ from typing import Final
 import apsw
 import msgspec
 
-from retro import agents
+from retro import agents, inbox
 from retro.archive.committed import SessionState, SourceState
 from retro.archive.frames import Damaged, check
 from retro.archive.meta import is_as_written, read_meta
-from retro.archive.state_log import forgotten, name_hash
+from retro.archive.state_log import flaws, forgotten, name_hash
 from retro.digests import keeping
-from retro.index.database import rows
+from retro.failure import Failure
+from retro.index.database import open_reader, rows
 from retro.index.readings import flaw
 from retro.index.writing import session_state
 from retro.ledger.writing import state_of
@@ -28,8 +29,14 @@ FOLDER: Final = "folder"
 LEDGER: Final = "ledger"
 SIGNALS: Final = "signals"
 DIGEST: Final = "digest"
+INDEX: Final = "index"
+STATE: Final = "state"
+INBOX: Final = "inbox"
 
 SessionKey = tuple[str, str]
+
+_UNREADABLE: Final = (msgspec.MsgspecError, ValueError, TypeError, StopIteration)
+"""What a damaged value of the index may lead to: SQLite sees whether its pages are whole, not what stands in them."""
 
 
 class Damage(msgspec.Struct):
@@ -39,8 +46,8 @@ class Damage(msgspec.Struct):
     session_id: str
     source: str
     """Key of the source; `normalised` for the events, `meta` for what describes them, `digest` for its summary,
-    `folder` for a whole session, `ledger` for the file of all usage records
-    and `signals` for those of all readings, which are no session's."""
+    `folder` for a whole session. No session's are `ledger`, the file of all usage records, `signals`, those of all
+    readings, `state`, the log of decisions, `inbox`, what light commands told, and `index`, the database."""
     file: str
     position: int
     reason: str
@@ -72,8 +79,12 @@ def verify(
     """
     result = Verification(damages=[])
     for key in sessions:
-        state = session_state(connection, *key)
         read = result.bytes
+        try:
+            state = session_state(connection, *key)
+        except _UNREADABLE as error:
+            result.damages.append(Damage(*key, INDEX, places.index, 0, f"what it says of the session is none: {error}"))
+            continue
         for path, source in files_of(places, state):
             result.files += 1
             damage = _examine(path, state, source, result)
@@ -88,10 +99,43 @@ def verify(
     return result
 
 
+def examine_index(places: Places) -> list[Damage]:
+    """Have SQLite read every page of the index, and compare its rows with what finds them: without a sound index
+    nothing else can be looked at."""
+    try:
+        connection = open_reader(places)
+        if connection is None:
+            missing = os.path.isdir(os.path.join(places.root, "raw"))
+            return [_index_damage(places, "is missing")] if missing else []
+        try:
+            said = str(next(rows(connection, "PRAGMA integrity_check(1)"))[0])
+        except apsw.Error as error:
+            said = str(error)
+        finally:
+            connection.close()
+    except Failure as failure:
+        if failure.kind not in ("index_damaged", "index_schema"):
+            raise
+        said = failure.message
+    return [] if said == "ok" else [_index_damage(places, said)]
+
+
+def _index_damage(places: Places, reason: str) -> Damage:
+    return Damage("", "", INDEX, places.index, 0, " ".join(reason.split()))
+
+
+def examine_decisions(places: Places) -> list[Damage]:
+    """Read the log of decisions, and what light commands told and nobody has taken in."""
+    found = [Damage("", "", STATE, places.state_log, at, "a line is not as it was written") for at in flaws(places)[:1]]
+    told = inbox.flaws(places)
+    return found + [Damage("", "", INBOX, path, at, "a line is no JSON object") for path, at in told]
+
+
 def examine_ledger(places: Places, connection: apsw.Connection) -> list[Damage]:
     """Read the file of all usage records."""
-    mark, position, reason = state_of(connection).mark, 0, ""
+    position, reason = 0, ""
     try:
+        mark = state_of(connection).mark
         if mark.length and check(places.ledger, mark.length)[1] != mark.chain:
             reason = "frames were changed, moved, lost or added"
     except Damaged as error:
@@ -100,12 +144,17 @@ def examine_ledger(places: Places, connection: apsw.Connection) -> list[Damage]:
         reason = "is missing"
     except OSError as error:
         reason = error.strerror or str(error)
+    except _UNREADABLE as error:
+        return [_index_damage(places, f"what it says of the ledger is none: {error}")]
     return [Damage("", "", LEDGER, places.ledger, position, reason)] if reason else []
 
 
 def examine_signals(places: Places, connection: apsw.Connection) -> list[Damage]:
     """Compare the files of all readings with what the index says."""
-    found = flaw(connection, places.signals)
+    try:
+        found = flaw(connection, places.signals)
+    except _UNREADABLE as error:
+        return [_index_damage(places, f"what it says of readings is none: {error}")]
     return [Damage("", "", SIGNALS, found[0], 0, found[1])] if found else []
 
 
