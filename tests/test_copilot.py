@@ -363,3 +363,14 @@ def test_names_in_yaml_may_be_quoted() -> None:
     facts = COPILOT.sidecar_facts("sidecars/workspace.yaml", content)
     assert facts is not None
     assert (facts.title, facts.host_title, facts.cwd, facts.branch) == ("it's", None, "C:\\work", None)
+
+
+def test_a_session_of_before_that_goes_on_in_a_folder_is_kept_beside_it(tmp_path: Path) -> None:
+    home = tmp_path / ".copilot"
+    shutil.copytree(Path(__file__).resolve().parent / "samples" / "copilot" / ".copilot", home)
+    (name,) = (path.name for path in (home / "session-state").iterdir())
+    document = {"sessionId": name, "chatMessages": [], "timeline": [{"type": "user", "id": "u", "text": "go"}]}
+    (home / "history-session-state" / "again.json").write_text(json.dumps(document))
+    sources = list(COPILOT.discover(Root("copilot", str(home), "given"), {}))
+    assert {"main", "sidecars/history-session-state.json"} <= {one.key for one in sources if one.session_id == name}
+    assert sorted(one.key for one in sources if one.session_id != name) == ["history", "history-messages"]

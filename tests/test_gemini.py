@@ -286,3 +286,9 @@ def test_retention_is_what_the_settings_say(kept: dict[str, Any] | None, days: i
         settings = json.dumps({"general": {"sessionRetention": kept}})
         (tmp_path / "settings.json").write_text(settings, "utf-8")
     assert GEMINI.retention(Root("gemini", str(tmp_path), "test")) == days
+
+
+def test_a_message_of_a_new_type_in_a_list_is_kept_whole() -> None:
+    found = told(header(), {"$set": {"messages": [message("hologram", "wind and tide"), message("user", "go", "n")]}})
+    (event,) = found.of_type(EventType.UNKNOWN)
+    assert ("wind and tide" in (event.text or ""), found.prompts) == (True, ["go"])

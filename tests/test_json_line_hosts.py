@@ -11,6 +11,7 @@ import pytest
 from agent_support import lines, read
 from retro import agents
 from retro.agents.interface import SIDECAR, TRANSCRIPT, Root, Source
+from retro.event import EventType
 
 SAMPLES: Final = Path(__file__).resolve().parent / "samples"
 ID: Final = "5b1d6a30-4c8e-4f7a-9d21-0a6c3e8f1b52"
@@ -97,3 +98,17 @@ def test_roots_follow_the_variables_that_move_them(tmp_path: Path) -> None:
         assert root.reason == variable
         (given,) = agents.named(host).roots({"HOME": str(tmp_path)}, [root.path])
         assert given == Root(host, root.path, "settings")
+
+
+@pytest.mark.parametrize(
+    "text", [[{"type": "text", "text": "wind and tide"}], {"value": "wind and tide"}, ["wind and tide"]]
+)
+def test_words_in_another_form_are_still_words(text: object) -> None:
+    entry = {"type": "message", "message": {"role": "assistant", "content": [{"type": "text", "text": text}]}}
+    assert read(agents.named("droid"), lines(entry), "s").texts(EventType.MESSAGE) == ["wind and tide"]
+
+
+def test_a_block_that_does_not_say_what_it_is_is_kept_whole() -> None:
+    entry = {"type": "message", "message": {"role": "assistant", "content": [{"thinking": "wind and tide"}]}}
+    (event,) = read(agents.named("droid"), lines(entry), "s").of_type(EventType.UNKNOWN)
+    assert "wind and tide" in (event.text or "")

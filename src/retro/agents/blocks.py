@@ -23,13 +23,22 @@ def answered(reader: PlainReader, content: object) -> None:
     for block in blocks(content):
         kind = string(block.get("type")) or "text"
         if kind in TEXTS:
-            reader.answer(string(block.get("text")) or "")
+            _said(reader, block)
         elif kind in THOUGHTS:
             reader.think(first(block, "thinking", "text", "think", "reasoning") or text_in(block.get("summary")))
         elif kind in CALLS:
             called(reader, block)
         else:
             other(reader, block, kind)
+
+
+def _said(reader: PlainReader, block: Fields) -> None:
+    """Words; a block that has none, and does not say what it is, is one that we do not know."""
+    words = text_in(block.get("text"))
+    if words or string(block.get("type")):
+        reader.answer(words)
+    elif block:
+        other(reader, block, "(none)")
 
 
 def called(reader: PlainReader, block: Fields) -> None:
@@ -64,7 +73,7 @@ def asked(reader: PlainReader, content: object) -> None:
         elif kind in IMAGES:
             images.append(image_in(block))
         elif kind in TEXTS:
-            texts.append(string(block.get("text")) or "")
+            texts.append(text_in(block.get("text")))
         else:
             other(reader, block, kind)
     spoke(reader, "\n".join(filter(None, texts)), list[object](images))

@@ -8,10 +8,8 @@ from collections.abc import Callable, Iterator
 from hashlib import blake2b
 from typing import Final
 
-import msgspec
-
 from retro.agents.databases import canonical
-from retro.agents.fields import Fields, decode, first, items, mapping
+from retro.agents.fields import Fields, decode_damaged, first, items, mapping
 from retro.agents.interface import RECORDS, ROWS, TRANSCRIPT, Row, Source, Unreadable
 
 CHAT: Final = "chat"
@@ -68,7 +66,7 @@ def loaded(path: str) -> Fields | list[object] | None:
     """A chat's file; None if it is none, or half written."""
     try:
         with open(path, "rb") as file:
-            found = decode(file.read(_LONGEST))
-    except (OSError, msgspec.DecodeError, RecursionError):
+            found = decode_damaged(file.read(_LONGEST))
+    except (OSError, ValueError, RecursionError):
         return None
     return found if isinstance(found, (dict, list)) else None

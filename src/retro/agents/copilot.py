@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from retro.agents import copilot_store
@@ -16,6 +16,7 @@ from retro.agents.homes import existing_roots, files, head, homes, own_folder, s
 from retro.agents.interface import SIDECAR, TRANSCRIPT, Facts, HookFile, InstructionFile, Known, Root, Row, Source
 
 if TYPE_CHECKING:
+    from retro.agents.copilot_history import HistoryReader
     from retro.agents.copilot_records import CopilotReader
 
 __all__ = [
@@ -40,6 +41,7 @@ MOVED_BY: Final = ("COPILOT_HOME",)
 
 MAIN: Final = "main"
 SESSIONS: Final = "session-state"
+HISTORY: Final = "history-session-state"
 EVENTS: Final = "events.jsonl"
 WORKSPACE: Final = "sidecars/workspace.yaml"
 NO_STORE: Final = (
@@ -86,7 +88,8 @@ def instructions(env: Mapping[str, str], folder: str) -> InstructionFile:
 
 
 def _holds(folder: str) -> bool:
-    return os.path.isdir(os.path.join(folder, SESSIONS)) or os.path.isfile(os.path.join(folder, copilot_store.NAME))
+    folders = (os.path.join(folder, name) for name in (SESSIONS, HISTORY))
+    return any(map(os.path.isdir, folders)) or os.path.isfile(os.path.join(folder, copilot_store.NAME))
 
 
 def retention(root: Root) -> int | None:
@@ -103,7 +106,18 @@ def discover(root: Root, known: Known) -> Iterator[Source]:
             yield from _session_folder(entry.path)
         elif entry.name.endswith(".jsonl") and entry.is_file():
             yield source(HOST, entry.name[: -len(".jsonl")], MAIN, TRANSCRIPT, entry.path, EVENTS, entry.stat())
+    for before in _before(os.path.join(root.path, HISTORY), present):
+        present.add(before.session_id)
+        yield before
     yield from copilot_store.discover(root.path, present, known)
+
+
+def _before(folder: str, present: Collection[str]) -> Iterator[Source]:
+    """Documents of the versions before: most people have none, and load nothing that reads them."""
+    if os.path.isdir(folder):
+        from retro.agents import copilot_history
+
+        yield from copilot_history.discover(folder, present)
 
 
 def _session_folder(folder: str, session_id: str | None = None) -> Iterator[Source]:
@@ -126,6 +140,10 @@ def claims(path: str) -> list[Source]:
         return _claimed_folder(path)
     if os.path.basename(path) == copilot_store.NAME and os.path.isfile(path):
         return list(copilot_store.discover(os.path.dirname(path), (), {}))
+    if path.endswith(".json") and os.path.isfile(path):
+        from retro.agents import copilot_history
+
+        return list(copilot_history.claims(path))
     session_id = _session_of(path) if path.endswith(".jsonl") and os.path.isfile(path) else None
     if session_id is None:
         return []
@@ -137,11 +155,11 @@ def claims(path: str) -> list[Source]:
 def _claimed_folder(path: str) -> list[Source]:
     if _holds(path):
         return list(discover(Root(HOST, path, "given"), {}))
-    if os.path.basename(path) == SESSIONS:
+    if os.path.basename(path) in (SESSIONS, HISTORY):
         return list(discover(Root(HOST, os.path.dirname(path), "given"), {}))
     found: dict[str, Source] = {}
     for file, _ in files(path):
-        if file.endswith(".jsonl"):
+        if file.endswith((".jsonl", ".json")):
             found.update((one.path, one) for one in claims(file))
     return list(found.values())
 
@@ -183,11 +201,16 @@ def records(path: str, copy: str, since: int) -> Iterator[Row]:
 
 def reader(
     session_id: str, key: str, source_key: str, saved: bytes, facts: Facts
-) -> CopilotReader | copilot_store.StoreReader:
-    """The reader of one session's records, or of its rows."""
+) -> CopilotReader | HistoryReader | copilot_store.StoreReader:
+    """The reader of one session's records, of its rows, or of its document."""
+    plain = key.partition("~")[0]
+    if plain.startswith("history"):
+        from retro.agents.copilot_history import HistoryReader
+
+        return HistoryReader(session_id, plain, source_key, saved, facts)
     from retro.agents.copilot_records import CopilotReader  # a sweep that finds nothing new loads no reader
 
-    if key.partition("~")[0] == copilot_store.STORE:
+    if plain == copilot_store.STORE:
         return copilot_store.StoreReader(session_id, source_key, saved, facts)
     return CopilotReader(session_id, source_key, saved, facts)
 

@@ -77,6 +77,9 @@ BOOKKEEPING_TYPES: Final = {
     "model.call_start": "a request began",
     "model.call_finished": "a request ended",
     "model.call_final_result": "a request ended",
+    "history.sessionId": "the id of the session",
+    "history.selectedModel": "the model that answers",
+    "history.chatMessages": "the conversation as the model is given it: the timeline has it as well",
 }
 """Every record type that gives no event, with the reason."""
 
@@ -92,6 +95,9 @@ UNCOUNTED: Final = {
     "session_files": "a row of the database without a path gives no event",
     "session_refs": "names of commits and issues that the host found in the conversation",
     "assistant_usage_events": "tokens of a request, read by the ledger",
+    "timeline.user": "one without text gives no event",
+    "timeline.copilot": "one without text gives no event",
+    "timeline.info": "one without text gives no event",
 }
 """Record types of which some records give an event, and which do not."""
 

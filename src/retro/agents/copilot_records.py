@@ -15,6 +15,7 @@ from retro.agents.emitter import content_id, one_line, utc, verdict
 from retro.agents.fields import Fields, as_text, decode, first, items, kept, mapping, string, whole
 from retro.agents.homes import scanned
 from retro.agents.interface import BOOKKEEPING, MAPPED, UNKNOWN, Batch, Verdict
+from retro.agents.plain import text_in
 from retro.event import Actor, EventType, Origin, Quality
 
 CALLS: Final = 1000
@@ -80,7 +81,7 @@ class CopilotReader(CopilotSession):
 
     def prompt(self, data: Fields) -> None:
         """`user.message`."""
-        text, source = string(data.get("content")) or "", string(data.get("source")) or ""
+        text, source = text_in(data.get("content")), string(data.get("source")) or ""
         around = (string(data.get("transformedContent")) or "").replace(text, "", 1)
         around = _REMINDER.sub("", _DATE.sub("", around)).strip()
         attached = [kept(**_attachment(mapping(one))) for one in items(data.get("attachments"))]
@@ -140,8 +141,8 @@ class CopilotReader(CopilotSession):
             self.note(request, model, found, Quality.LOWER_BOUND)
         actor = Actor.SUBAGENT if self.out.agent_id else Actor.ASSISTANT
         self._think(string(data.get("reasoningText")), model, request)
-        text = string(data.get("content"))
-        if text is not None:
+        text = text_in(data.get("content"))
+        if text:
             self.out.emit(actor, EventType.MESSAGE, one_line(text), text, model=model, usage_id=request)
         for one in items(data.get("toolRequests")):
             call = mapping(one)

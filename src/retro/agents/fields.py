@@ -16,6 +16,15 @@ decode: Final[Callable[[bytes | msgspec.Raw], object]] = msgspec.json.Decoder().
 _encode: Final = msgspec.json.Encoder().encode
 
 
+def decode_damaged(data: bytes) -> object:
+    """A document whatever stands before it; bytes that are no text become marks, and cost no more than themselves."""
+    data = data.removeprefix(b"\xef\xbb\xbf")
+    try:
+        return decode(data)
+    except UnicodeDecodeError:
+        return decode(data.decode("utf-8", "replace").encode())
+
+
 def mapping(value: object) -> Fields:
     """The value if it is an object, else an empty one."""
     return value if isinstance(value, dict) else {}

@@ -34,6 +34,10 @@ _NO_EXIT: Final = re.compile(
 _AGENT_TOOL: Final = "invoke_agent"
 
 
+_KINDS: Final = frozenset({"user", "gemini", "model", "info", "warning", "error"})
+"""Messages that are understood."""
+
+
 class GeminiReader(PlainReader):
     """Reads one chat: a session's, a sub-agent's, or what the project's log has of a session."""
 
@@ -105,11 +109,19 @@ class GeminiReader(PlainReader):
             self.work_in(next(iter(items(value)), None))
         elif name in ("messages", "history"):
             for message in map(mapping, items(value)):
-                if not self._is_told(message):
-                    self.out.timestamp = time_of(message.get("timestamp"))
-                    self._named(string(message.get("id")) or content_id(as_text(message).encode("utf-8", "replace")))
-                    self._message(message)
+                self._listed(message)
         return name
+
+    def _listed(self, message: Fields) -> None:
+        """A message in a list of a member, unless it was told before."""
+        if self._is_told(message):
+            return
+        whole = as_text(message).encode("utf-8", "replace")
+        self.out.timestamp = time_of(message.get("timestamp"))
+        self._named(string(message.get("id")) or content_id(whole))
+        kind = self._message(message)
+        if message and kind not in _KINDS:
+            self.unknown(kind, whole)
 
     def _is_told(self, message: Fields) -> bool:
         """Whether a message that is listed again was told before, with all its calls.

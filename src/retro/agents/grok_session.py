@@ -11,6 +11,7 @@ from retro.agents.emitter import RECENT, Emitter, Progress, content_id, one_line
 from retro.agents.fields import as_text, blocks, decode, kept, mapping, string
 from retro.agents.grok_kinds import BOOKKEEPING_TYPES, HOST, TOOLS, UNCOUNTED
 from retro.agents.interface import BOOKKEEPING, MAPPED, UNKNOWN, Agent, Facts, Verdict
+from retro.agents.plain import text_in
 from retro.event import Actor, EventType, Origin
 
 CALLS: Final = 1000
@@ -202,7 +203,7 @@ def flat(content: object) -> tuple[str, list[object]]:
     for block in blocks(whole):
         kind = string(block.get("type"))
         if kind == "text":
-            texts.append(string(block.get("text")) or "")
+            texts.append(text_in(block.get("text")))
         elif kind == "image":
             data = string(block.get("data")) or string(block.get("url")) or ""
             images.append({"media_type": string(block.get("mimeType")) or "image", "bytes": len(data) * 3 // 4})
@@ -211,5 +212,5 @@ def flat(content: object) -> tuple[str, list[object]]:
             texts.append(inner)
             images += more
         elif block:
-            texts.append(as_text(block))
+            texts.append(text_in(block.get("text")) or as_text(block))
     return "\n".join(texts), images

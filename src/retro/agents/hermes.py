@@ -261,7 +261,7 @@ def _snapshot(path: str) -> Fields:
     """The object that a file is; of a long one nothing."""
     try:
         return mapping(decode(head(path, 64 * 1024 * 1024)))
-    except (msgspec.DecodeError, RecursionError):
+    except (ValueError, RecursionError):
         return {}
 
 

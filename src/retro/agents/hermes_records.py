@@ -112,7 +112,7 @@ class HermesReader(PlainReader):
             self._result(row, content)
         elif role == "user":
             self._user(row, content)
-        elif text := text_in(content):
+        elif role == "system" and (text := text_in(content)):
             self.inject(text, role)
         return f"message.{role}"
 

@@ -206,7 +206,7 @@ class KimiReader(PlainReader):
     def _loop(self, kind: str, event: Fields) -> str:
         if kind == "loop:content.part":
             part = mapping(event.get("part"))
-            text = first(part, "think", "thinking", "text") or ""
+            text = first(part, "think", "thinking", "text") or text_in(part.get("text"))
             if part.get("type") == "think":
                 self.think(text)
             elif text or part.get("type") == "text":

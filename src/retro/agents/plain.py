@@ -326,7 +326,7 @@ def spoken(content: object) -> tuple[str, list[object]]:
     for block in blocks(content):
         if block.get("type") in ("image", "input_image"):
             images.append(image_in(block))
-        elif text := string(block.get("text")):
+        elif text := text_in(block.get("text")):
             texts.append(text)
     return "\n".join(texts), list[object](images)
 

@@ -6,8 +6,6 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar, Final
 
-import msgspec
-
 from retro.agents.blocks import answered, asked, returned, spoke
 from retro.agents.fields import Fields, blocks, decode, first, mapping, string, whole
 from retro.agents.homes import head, homes
@@ -123,7 +121,7 @@ def sidecar_facts(key: str, content: bytes) -> Facts | None:
 def _object(content: bytes) -> Fields:
     try:
         return mapping(decode(content))
-    except (msgspec.DecodeError, RecursionError):
+    except (ValueError, RecursionError):
         return {}
 
 

@@ -6,8 +6,6 @@ import os
 import re
 from typing import Final
 
-import msgspec
-
 from retro.agents.fields import Fields, decode, mapping, string
 from retro.agents.homes import head
 from retro.agents.interface import DOCUMENT, Facts, Source
@@ -68,5 +66,5 @@ def facts_beside(key: str, content: bytes) -> Facts | None:
 def _object(content: bytes) -> Fields:
     try:
         return mapping(decode(content))
-    except (msgspec.DecodeError, RecursionError):
+    except (ValueError, RecursionError):
         return {}

@@ -8,8 +8,6 @@ from functools import lru_cache
 from hashlib import blake2b
 from typing import ClassVar, Final, NamedTuple
 
-import msgspec
-
 from retro.agents import databases
 from retro.agents.databases import canonical
 from retro.agents.emitter import ALL, content_id
@@ -145,7 +143,7 @@ def _in_file(path: str, mark: int) -> list[Span]:
 def _in_line(line: bytes) -> Iterator[Span]:
     try:
         told = mapping(decode(line))
-    except (msgspec.DecodeError, RecursionError):
+    except (ValueError, RecursionError):
         return
     for resources in map(mapping, items(told.get("resourceSpans"))):
         resource = mapping(resources.get(RESOURCE))
@@ -301,7 +299,7 @@ def _messages(about: Fields, way: str, role: str) -> list[Fields]:
     """What was said to the model or by it, in one role; the calls in it are spans of their own."""
     try:
         told = decode((string(about.get(f"gen_ai.{way}.messages")) or "[]").encode("utf-8", "replace"))
-    except (msgspec.DecodeError, RecursionError):
+    except (ValueError, RecursionError):
         return []
     return [message for message in map(mapping, items(told)) if message.get("role") == role]
 

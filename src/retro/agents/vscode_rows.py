@@ -8,7 +8,7 @@ from typing import Final
 
 import msgspec
 
-from retro.agents.fields import Fields, as_text, decode, items, mapping, string
+from retro.agents.fields import Fields, as_text, decode_damaged, items, mapping, string
 from retro.agents.toolnames import tool_kind
 from retro.event import EventType
 
@@ -132,13 +132,13 @@ def state_of(data: bytes) -> Fields:
     if head.startswith(b'{"kind"') or b'{"kind":0' in head.replace(b" ", b""):
         lines = data.split(b"\n")
         unfinished = lines.pop()
-        entries = [decode(line) for line in lines if line.strip()]
+        entries = [decode_damaged(line) for line in lines if line.strip()]
         try:
-            entries += [decode(unfinished)] if unfinished.strip() else []
+            entries += [decode_damaged(unfinished)] if unfinished.strip() else []
         except msgspec.DecodeError:
             pass
         return replay(entries)
-    state = decode(data)
+    state = decode_damaged(data)
     if not isinstance(state, dict):
         raise ValueError("not an object")
     return state
