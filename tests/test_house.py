@@ -33,6 +33,7 @@ STOREYS = [
         "commands",
         "problems",
         "terms",
+        "conversation",
     },
     {"agents"},
     {"archive", "turns", "landmarks", "notes", "passages", "track"},

@@ -469,6 +469,7 @@ def test_the_setting_turns_the_notes_off(recalling: Retro, root: Path, tmp_path:
 SEARCH = {
     "terms",
     "index.search",
+    "index.forms",
     "index.grading",
     "index.hits",
     "index.joining",

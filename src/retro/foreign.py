@@ -12,15 +12,19 @@ from typing import TYPE_CHECKING, Final
 import apsw
 import msgspec
 
+from retro import conversation
 from retro.event import SCHEMA, Actor, Event, EventType, RawRef
 from retro.index import passages
+from retro.index.grading import rarity
 from retro.index.hits import Filters, Found, Hit
+from retro.index.joining import best_of
 from retro.index.query import Query, parse, stems, tokenizer
-from retro.index.search import ranked
+from retro.index.search import ranked, weighed
 from retro.passages import cut_whole
-from retro.terms import NAMES, PROMPT, spread
+from retro.terms import NAMES, PROMPT
 
 if TYPE_CHECKING:
+    from retro.index.grading import Row
     from retro.semantic.meaning import Meaning
     from retro.semantic.model import Choice
 
@@ -35,10 +39,12 @@ VECTORED: Final = 8
 MOST_PASSAGES: Final = 1 << 32
 """Of one document."""
 
+DEEP: Final = 200
+"""Sessions that are ranked at least: lists that are fused are looked at so far."""
+
 LONG: Final = 1000
 """Characters: where half of the documents are longer, each is looked for as a session is, else as a turn of one."""
 
-_speaker = re.compile(r"\s*([A-Z][\w.'-]{0,30}(?: [A-Z][\w.'-]{0,30})?): ").match
 _last_number = re.compile(r"\d+\D*$")
 
 
@@ -62,13 +68,18 @@ class Library:
         self._connection = apsw.Connection(":memory:")
         self._connection.execute(resources.files("retro.index").joinpath("schema.sql").read_text("utf-8"))
         self._ids: dict[tuple[int, int | None], str] = {}
+        self._turns: dict[conversation.Key, conversation.Turn] = {}
+        self._speakers: dict[str, list[conversation.Key]] = {}
         given = list(documents)
         self.by_session = bool(given) and median(len(document.text) for document in given) > LONG
         """Whether each stands for a session, and not for a turn of one."""
+        turns = [conversation.turns_of(document.text) if self.by_session else [document.text] for document in given]
+        self._talking = not self.by_session or sum(len(of) > 1 for of in turns) * 2 > len(turns)
+        """Whether people talk in them, and not an agent with one."""
         with self._connection:
             passages.begin(self._connection)
             intake = passages.Intake(self._connection)
-            self._fill(given, intake)
+            self._fill(given, turns, intake)
             intake.settle()
             passages.settle(self._connection)
         self._meaning: Meaning | None = None
@@ -91,23 +102,60 @@ class Library:
         self._connection.close()
 
     def find(self, text: str, limit: int) -> list[str]:
-        """Ids of the documents that fit best, best first: those with all words first, then those with some."""
+        """Ids of the documents that fit best, best first: of sessions of agents those with all words first."""
+        hits = self._of_talk(text) if self._talking else self._of_sessions(text, max(limit, DEEP))
+        if self._meaning is not None:
+            hits = self._with_meaning(self._meaning, text, hits)
+        return [self._ids[hit.number, hit.turn] for hit in hits[:limit]]
+
+    def _of_sessions(self, text: str, limit: int) -> list[Hit]:
         hits = self._ranked(text, limit)
         if len(hits) < limit:
-            known = {(hit.number, hit.turn) for hit in hits}
-            hits += [hit for hit in self._ranked(text, limit, some=True) if (hit.number, hit.turn) not in known]
-        if self._meaning is not None:
-            from retro.semantic.meaning import fused
-
-            hits = fused(
-                self._connection, self._query(text), hits, Filters(), self._meaning, by_session=self.by_session
-            )
-        return [self._ids[hit.number, hit.turn] for hit in hits[:limit]]
+            known = {hit.number for hit in hits}
+            hits += [hit for hit in self._ranked(text, limit, some=True) if hit.number not in known]
+        return hits
 
     def _ranked(self, text: str, limit: int, *, some: bool = False) -> list[Hit]:
         query = self._query(text)
         query.described = query.described or some
-        return ranked(self._connection, query, Filters(), limit, Found(), by_session=self.by_session)
+        return ranked(self._connection, query, Filters(), limit, Found(), by_session=True)
+
+    def _of_talk(self, text: str) -> list[Hit]:
+        query = self._query(text)
+        of: dict[conversation.Key, list[Row]] = {}
+        for row in weighed(self._connection, query, Filters(), Found()):
+            of.setdefault((row.session, row.turn), []).append(row)
+        wanted = conversation.wish(text)
+        scores = conversation.lent({key: best_of(rows) for key, rows in of.items()}, self._turns, wanted)
+        named = {}
+        for name, keys in self._speaking(query).items():
+            named[name] = rarity(len(keys), len(self._turns))
+            scores.update((key, 0.0) for key in keys if key not in scores)
+        return self._ordered(conversation.fitting(scores, self._turns, wanted, named))
+
+    def _speaking(self, query: Query) -> dict[str, list[conversation.Key]]:
+        """The speakers that a question names, each with the turns in which they speak."""
+        words = {word for term in query.wanted for variant in term.variants for word in variant}
+        return {word: self._speakers[word] for word in words & self._speakers.keys()}
+
+    def _with_meaning(self, meaning: Meaning, text: str, hits: list[Hit]) -> list[Hit]:
+        from retro.semantic.meaning import alike, fused, merged
+
+        if not self._talking:
+            return fused(self._connection, self._query(text), hits, Filters(), meaning, by_session=True)
+        wanted = conversation.wish(text)
+        near = conversation.followed(alike(self._connection, text, meaning), self._turns, wanted)
+        return merged([(1.0, hits), (conversation.MEANING, self._ordered(near))])
+
+    def _ordered(self, scores: dict[conversation.Key, float]) -> list[Hit]:
+        """Turns, or the talks that they belong to, best first; of equals the one that came first."""
+        of: dict[tuple[int, int | None], float] = {}
+        if self.by_session:
+            of.update(((talk, None), score) for talk, score in conversation.of_talks(scores).items())
+        else:
+            of.update(((talk, turn), score) for (talk, turn), score in scores.items())
+        keys = sorted(of, key=lambda key: (-of[key], key[0], key[1] or 0))
+        return [Hit(session, turn, of[session, turn], 0, []) for session, turn in keys]
 
     def _query(self, text: str) -> Query:
         return parse(text, tokenizer(self._connection), stems(self._connection))
@@ -129,31 +177,34 @@ class Library:
             left += len(kept)
         return left
 
-    def _fill(self, documents: list[Document], intake: passages.Intake) -> None:
+    def _fill(self, documents: list[Document], turns: list[list[str]], intake: passages.Intake) -> None:
         session, turn, before = 0, 0, None
-        for document in documents:
-            conversation = _last_number.sub("", document.id)
-            if self.by_session or conversation != before:
-                session, turn, before = session + 1, 0, conversation
+        for document, said in zip(documents, turns, strict=True):
+            family = _last_number.sub("", document.id)
+            if self.by_session or family != before:
+                session, turn, before = session + 1, 0, family
                 self._connection.execute(
                     "INSERT INTO session (id, host, session_id, captured) VALUES (?, ?, ?, '')",
                     (session, HOST, str(session)),
                 )
-            turn += 1
+            for text in said if self._talking else [document.text]:
+                turn += 1
+                self._put(intake, session, turn, text, document.ts)
             self._ids[session, None if self.by_session else turn] = document.id
-            _put(intake, session, turn, document)
 
-
-def _put(intake: passages.Intake, session: int, turn: int, document: Document) -> None:
-    """Index one, cut into passages as a session's events are; who speaks stands where a title does."""
-    moment = _moment(document.ts)
-    event = _event(document.text, turn, moment.isoformat() if moment else None)
-    said = _speaker(document.text)
-    when = f"{moment:%A} {moment.day} {moment:%B %Y}" if moment else str(document.ts or "")
-    for passage in cut_whole([event]):
-        passage.number += turn * MOST_PASSAGES
-        passage.columns[NAMES - PROMPT] += f" {when}"
-        intake.put(session, passage, SCOPE, spread(said[1]) if said else "")
+    def _put(self, intake: passages.Intake, session: int, turn: int, text: str, ts: str | float | None) -> None:
+        """Index a turn, cut into passages as a session's events are."""
+        moment = _moment(ts)
+        if self._talking:
+            self._turns[session, turn] = heard = conversation.heard(text)
+            for name in heard.speaker:
+                self._speakers.setdefault(name, []).append((session, turn))
+        event = _event(text, turn, moment.isoformat() if moment else None)
+        when = f"{moment:%A} {moment.day} {moment:%B %Y}" if moment else str(ts or "")
+        for passage in cut_whole([event]):
+            passage.number += turn * MOST_PASSAGES
+            passage.columns[NAMES - PROMPT] += f" {when}"
+            intake.put(session, passage, SCOPE)
 
 
 def _event(text: str, turn: int, timestamp: str | None) -> Event:

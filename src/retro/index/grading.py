@@ -6,7 +6,6 @@ On the light path: only small modules of the standard library, and apsw.
 from __future__ import annotations
 
 from math import log
-from operator import mul
 
 from retro import terms
 from retro.index.narrowing import conditions, marks
@@ -14,13 +13,15 @@ from retro.index.query import tokenizer
 
 TYPE_CHECKING = False  # as in places: this is on the light path
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from typing import Any
 
     import apsw
 
     from retro.index.hits import Filters, Found
     from retro.index.query import Term
+
+    _Grade = Callable[[apsw.FTS5ExtensionApi], None]
 
 MOST_CANDIDATES = 2000
 """Passages that are graded for one query."""
@@ -39,8 +40,6 @@ WEIGHTS = {
     terms.SCOPE: 0.0,
 }
 
-_COLUMNS = tuple(WEIGHTS[column] for column in range(len(terms.COLUMNS)))
-
 
 class Row:
     """A candidate: a passage, and what each word of the query is worth in it."""
@@ -48,41 +47,53 @@ class Row:
     __slots__ = ("id", "score", "session", "source", "started", "turn", "worth")
 
     def __init__(self, values: tuple[Any, ...], worth: dict[int, float]) -> None:
-        self.id, self.session, self.turn, self.started, self.source = values
+        self.id, self.session, self.turn, self.started, self.source, _ = values
         self.worth = worth
-        self.score = 0.0
+        self.score: float = sum(worth.values())
         """All of it together."""
 
 
-class _Grader:
-    """Called by SQLite for each candidate."""
+def _grader(phrases: list[int], weights: Sequence[float], found: dict[int, dict[int, float]]) -> _Grade:
+    """What SQLite calls for each candidate, with what it weighs; written so that a call takes little."""
+    looked_at = [(at, place, weights[place] * (SATURATION + 1)) for at, place in enumerate(phrases) if place >= 0]
+    shortest, per_word = SATURATION * (1 - LENGTH), 0.0
+    in_title, in_prompt, in_answer, in_command, in_error, in_output, in_names, _ = WEIGHTS.values()
 
-    def __init__(self, phrases: list[int]) -> None:
-        self._phrases = [(at, place) for at, place in enumerate(phrases) if place >= 0]
-        self._average = 0.0
-        self.worth: dict[int, dict[int, float]] = {}
-
-    def grade(self, api: apsw.FTS5ExtensionApi) -> None:
-        if not self._average:
-            self._average = max(api.column_total_size() / max(api.row_count, 1), 1.0)
-        norm = SATURATION * (1 - LENGTH + LENGTH * api.column_size() / self._average)
+    def grade(api: apsw.FTS5ExtensionApi) -> None:
+        nonlocal per_word
+        if not per_word:
+            per_word = SATURATION * LENGTH / max(api.column_total_size() / max(api.row_count, 1), 1.0)
+        norm = shortest + per_word * api.column_size()
         worth: dict[int, float] = {}
-        locations = api.phrase_locations
-        for at, place in self._phrases:
-            of_columns = locations(at)
-            if any(of_columns):
-                frequency = sum(map(mul, _COLUMNS, map(len, of_columns)))
-                value = frequency * (SATURATION + 1) / (frequency + norm)
+        for at, place, weight in looked_at:
+            title, prompt, answer, command, error, output, names, _ = api.phrase_locations(at)
+            count = in_output * len(output) if output else 0.0
+            if title:
+                count += in_title * len(title)
+            if prompt:
+                count += in_prompt * len(prompt)
+            if answer:
+                count += in_answer * len(answer)
+            if command:
+                count += in_command * len(command)
+            if error:
+                count += in_error * len(error)
+            if names:
+                count += in_names * len(names)
+            if count:
+                value = weight * count / (count + norm)
                 if value > worth.get(place, 0.0):
                     worth[place] = value
-        self.worth[api.rowid] = worth
+        found[api.rowid] = worth
+
+    return grade
 
 
-_grading: dict[int, _Grader] = {}
+_grading: dict[int, _Grade] = {}
 
 
 def _grade(api: apsw.FTS5ExtensionApi, *values: Any) -> None:
-    _grading[values[0]].grade(api)
+    _grading[values[0]](api)
 
 
 TURN = (
@@ -105,6 +116,7 @@ def graded(
     connection: apsw.Connection,
     chosen: list[Term],
     beside: list[Term],
+    weights: Sequence[float],
     filters: Filters,
     found: Found,
     *,
@@ -112,22 +124,22 @@ def graded(
 ) -> list[Row]:
     """The newest passages with all (or some) of the chosen terms, graded by these and by the terms beside them.
 
-    What a term is worth is told by how often it stands there, for the passage's length, and where: not yet by rarity.
+    What a term is worth is told by its weight, by how often it stands there, for the passage's length, and where.
     """
     expression, phrases = _expression(chosen, beside, filters, connection, some=some)
     given, values = conditions(filters)
     sql = _SELECT.format("".join(f" AND ({condition})" for condition in given))
-    grader = _Grader(phrases)
-    _grading[id(grader)] = grader
+    worth: dict[int, dict[int, float]] = {}
+    _grading[id(worth)] = _grader(phrases, weights, worth)
     try:
-        values = {**values, "expression": expression, "most": MOST_CANDIDATES + 1, "grader": id(grader)}
+        values = {**values, "expression": expression, "most": MOST_CANDIDATES + 1, "grader": id(worth)}
         rows = _run(connection, sql, values)
     finally:
-        del _grading[id(grader)]
+        del _grading[id(worth)]
     if len(rows) > MOST_CANDIDATES:
         found.newest_only = True
         rows.pop()
-    return [Row(row[:5], grader.worth[row[0]]) for row in rows if grader.worth[row[0]]]
+    return [Row(row, of) for row in rows if (of := worth[row[0]])]
 
 
 def _run(connection: apsw.Connection, sql: str, values: dict[str, Any]) -> list[tuple[Any, ...]]:
@@ -177,24 +189,34 @@ def _expression(
 # --- rarity ----------------------------------------------------------------------------------------------------------
 
 
-def weigh(rows: list[Row], known: Sequence[tuple[Term, int]], total: int, sessions: int) -> None:
-    """Make each word worth as much as it is rare, and as often as it was asked for.
+def weights(known: Sequence[tuple[Term, int]], total: int, sessions: int) -> list[float]:
+    """What each term is worth: as much as it is rare among so many passages, and as often as it was asked for.
 
-    `known` are the terms with the passages that they stand in, of `total` ones. With `sessions`, so many there are,
-    rarity is that among sessions: a word that fills one session and stands in no other tells it from all others.
+    Where sessions are looked for, rarity is that among these, which only candidates tell: see `weigh_by_session`.
     """
-    counts = [count for _, count in known]
-    if sessions:
-        counts, total = _by_session(rows, counts, sessions), sessions
-    weights = [weight(term, count, total) for (term, _), count in zip(known, counts, strict=True)]
+    return [1.0 if sessions else weight(term, count, total) for term, count in known]
+
+
+def weigh_by_session(rows: list[Row], known: Sequence[tuple[Term, int]], sessions: int) -> None:
+    """Make each word worth as much as it is rare among so many sessions.
+
+    A word that fills one session and stands in no other tells it from all others.
+    """
+    counts = _by_session(rows, [count for _, count in known], sessions)
+    factors = [weight(term, count, sessions) for (term, _), count in zip(known, counts, strict=True)]
     for row in rows:
-        row.worth = worth = {place: value * weights[place] for place, value in row.worth.items()}
+        row.worth = worth = {place: value * factors[place] for place, value in row.worth.items()}
         row.score = sum(worth.values())
 
 
 def weight(term: Term, count: int, total: int) -> float:
     """What a term tells that stands in so many of all."""
-    return log(1 + (total - count + 0.5) / (count + 0.5)) * (1 + log(term.times))
+    return rarity(count, total) * (1 + log(term.times))
+
+
+def rarity(count: int, total: int) -> float:
+    """What is told by what stands in so many of all."""
+    return log(1 + (total - count + 0.5) / (count + 0.5))
 
 
 def _by_session(rows: list[Row], counts: list[int], sessions: int) -> list[int]:

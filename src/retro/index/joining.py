@@ -22,6 +22,8 @@ NEXT = 0.6
 CONTEXT = 0.1
 """How much of what its neighbours say of a word counts for a turn."""
 
+ROUNDING = 1e-5
+
 
 def joined(
     rows: list[Row],
@@ -34,19 +36,21 @@ def joined(
     groups: dict[tuple[int, int], list[Row]] = {}
     for row in rows:
         key = (row.session, 0 if by_session else row.turn)
-        if key not in unwanted:
-            groups.setdefault(key, []).append(row)
-    best = {key: _best(members) for key, members in groups.items()}
-    if not by_session:
-        _lend_titles(groups, best)
-    told = _told_of_sessions(groups) if by_session else _told_of_turns(groups, best, context)
+        members = groups.get(key)
+        if members is None:
+            groups[key] = [row]
+        else:
+            members.append(row)
+    for key in unwanted:
+        groups.pop(key, None)
+    told = _told_of_sessions(groups) if by_session else _told_of_turns(groups, context, most)
     told.sort(key=lambda one: one[1], reverse=True)
     told.sort(key=lambda one: -one[0])
-    return [_hit(score, started, key, groups[key], best[key], by_session) for score, started, key in told[:most]]
+    return [_hit(*one, groups[one[2]], by_session) for one in told[:most]]
 
 
-_Told = list[tuple[float, str, tuple[int, int]]]
-"""Score, time, session and turn."""
+_Told = list[tuple[float, str, tuple[int, int], dict[int, float]]]
+"""Score, time, session and turn, and what each word is worth there."""
 
 
 def _told_of_sessions(groups: dict[tuple[int, int], list[Row]]) -> _Told:
@@ -54,26 +58,48 @@ def _told_of_sessions(groups: dict[tuple[int, int], list[Row]]) -> _Told:
     for key, members in groups.items():
         members.sort(key=_order)
         score = sum(row.score * NEXT**place for place, row in enumerate(members))
-        told.append((round(score, 6), _newest(members), key))
+        told.append((round(score, 6), _newest(members), key, best_of(members)))
     return told
 
 
-def _told_of_turns(
-    groups: dict[tuple[int, int], list[Row]], best: dict[tuple[int, int], dict[int, float]], context: float
-) -> _Told:
+def _told_of_turns(groups: dict[tuple[int, int], list[Row]], context: float, most: int | None) -> _Told:
+    lent = _lend_titles(groups)
     told = []
-    for key, members in groups.items():
+    for key in _within_reach(groups, context, most):
+        members = groups[key]
         if len(members) > 1:
             members.sort(key=_order)
         score = members[0].score
-        here = best[key]
+        here = lent.get(key) or best_of(members)
         if here is not members[0].worth:  # it was lent something, or has several passages
             score += TOGETHER * (sum(here.values()) - score)
         if context and key[1]:
-            around = best.get((key[0], key[1] - 1)), best.get((key[0], key[1] + 1))
-            score += context * _more(here, around) if around != (None, None) else 0.0
-        told.append((round(score, 6), _newest(members), key))
+            before, after = groups.get((key[0], key[1] - 1)), groups.get((key[0], key[1] + 1))
+            if before or after:
+                score += context * _more(here, [best_of(around) for around in (before, after) if around])
+        told.append((round(score, 6), _newest(members), key, here))
     return told
+
+
+def _within_reach(
+    groups: dict[tuple[int, int], list[Row]], context: float, most: int | None
+) -> Iterable[tuple[int, int]]:
+    """Those that can be among so many, whatever their other passages, titles and neighbours add to their best one."""
+    if most is None or len(groups) <= 2 * most:
+        return groups
+    scores = {
+        key: members[0].score if len(members) == 1 else max(row.score for row in members)
+        for key, members in groups.items()
+    }
+    ceiling: dict[int, float] = {}
+    for members in groups.values():
+        for row in members:
+            for place, value in row.worth.items():
+                if value > ceiling.get(place, 0.0):
+                    ceiling[place] = value
+    share = TOGETHER + context  # of what is missing to the most that all words can be worth
+    least = (sorted(scores.values())[-most] - share * sum(ceiling.values())) / (1 - share) - ROUNDING
+    return [key for key, score in scores.items() if score >= least]
 
 
 def _order(row: Row) -> tuple[float, int]:
@@ -87,7 +113,7 @@ def _newest(members: list[Row]) -> str:
 
 
 def _hit(
-    score: float, started: str, key: tuple[int, int], members: list[Row], worth: dict[int, float], by_session: bool
+    score: float, started: str, key: tuple[int, int], worth: dict[int, float], members: list[Row], by_session: bool
 ) -> Hit:
     turn = None if by_session or not key[1] else key[1]
     hit = Hit(key[0], turn, score, len(worth), [row.id for row in members])
@@ -95,21 +121,23 @@ def _hit(
     return hit
 
 
-def _lend_titles(groups: dict[tuple[int, int], list[Row]], best: dict[tuple[int, int], dict[int, float]]) -> None:
+def _lend_titles(groups: dict[tuple[int, int], list[Row]]) -> dict[tuple[int, int], dict[int, float]]:
     """What a session's title says counts for its best turn; where no turn was found, the session itself is."""
-    first: dict[int, tuple[int, int]] = {}
-    for key, worth in best.items():
-        if key[1] and (key[0] not in first or sum(worth.values()) > sum(best[first[key[0]]].values())):
-            first[key[0]] = key
-    for session, key in first.items():
-        told = best.pop((session, 0), None)
-        if told is not None:
-            groups.pop((session, 0))
-            mine = best[key]
-            best[key] = {place: max(mine.get(place, 0.0), told.get(place, 0.0)) for place in {**mine, **told}}
+    titled = {session for session, turn in groups if not turn}
+    first: dict[int, tuple[float, tuple[int, int]]] = {}
+    for key in groups if titled else ():
+        if key[1] and key[0] in titled:
+            worth = sum(best_of(groups[key]).values())
+            if key[0] not in first or worth > first[key[0]][0]:
+                first[key[0]] = worth, key
+    lent = {}
+    for session, (_, key) in first.items():
+        mine, told = best_of(groups[key]), best_of(groups.pop((session, 0)))
+        lent[key] = {place: max(mine.get(place, 0.0), told.get(place, 0.0)) for place in {**mine, **told}}
+    return lent
 
 
-def _best(members: list[Row]) -> dict[int, float]:
+def best_of(members: list[Row]) -> dict[int, float]:
     """What each word is worth where it is worth most."""
     if len(members) == 1:
         return members[0].worth
@@ -121,11 +149,11 @@ def _best(members: list[Row]) -> dict[int, float]:
     return best
 
 
-def _more(here: dict[int, float], around: Iterable[dict[int, float] | None]) -> float:
+def _more(here: dict[int, float], around: list[dict[int, float]]) -> float:
     """What the turns before and after say of the words, as far as it is more than this one says."""
     more: dict[int, float] = {}
     for worth in around:
-        for place, value in (worth or {}).items():
+        for place, value in worth.items():
             rest = value - here.get(place, 0.0)
             if rest > more.get(place, 0.0):
                 more[place] = rest

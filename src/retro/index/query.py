@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from retro import terms
+from retro.index.forms import forms
 
 TYPE_CHECKING = False  # as in places: this is on the light path
 if TYPE_CHECKING:
@@ -129,6 +130,9 @@ def parse(
     chosen = list((wanted or stops).values())
     if described and wanted:
         chosen = _word_by_word(chosen, stem)
+    if not exact:
+        for term in chosen:
+            _add_forms(term, stem)
     return Query(text, chosen, list(unwanted.values())[:FEW], described and bool(wanted))
 
 
@@ -151,6 +155,12 @@ def _word_by_word(wanted: list[Term], stem: Callable[[str], str]) -> list[Term]:
                 else:
                     found[root] = term if len(words) == 1 else Term(word, [(word,)], times=term.times)
     return [*found.values(), *phrases]
+
+
+def _add_forms(term: Term, stem: Callable[[str], str]) -> None:
+    """Look for the other forms of a word, too, where its stem does not find them."""
+    if len(term.variants) == 1 and len(term.variants[0]) == 1 and not term.quoted and not term.prefix:
+        term.variants += [(word,) for word in forms(term.variants[0][0], stem)]
 
 
 def _chunks(text: str) -> Iterator[tuple[str, bool, bool, bool]]:

@@ -15,12 +15,10 @@ TYPE_CHECKING = False  # as in places: this is on the light path
 if TYPE_CHECKING:
     import apsw
 
+    from retro.index.grading import Row
     from retro.index.query import Query
 
 MOST_UNWANTED = 50_000
-
-KEPT = 200
-"""Hits that are ranked at least, also where fewer are wanted."""
 
 MOST_PHRASES = 64
 """Most telling words of a description that are looked for."""
@@ -60,41 +58,69 @@ def ranked(
     *,
     by_session: bool = False,
     exact: bool = False,
-    context: float = CONTEXT,
 ) -> list[Hit]:
     """Turns or sessions by how well they fit, without what is shown of them."""
-    if not query.wanted:
-        return []
-    total = next(connection.execute("SELECT coalesce(max(id), 0) FROM passage"))[0]
-    sessions = next(connection.execute("SELECT coalesce(max(id), 0) FROM session"))[0] if by_session else 0
-    known: list[tuple[Term, int]] = []
-    for term in query.wanted:
-        known += _standing(connection, term, total, found, exact)
+    known, total = _known(connection, query, found, exact=exact)
     if not known:
         return []
-    known.sort(key=lambda pair: pair[1])
-    most = None if exact else max(limit, KEPT)
-    context *= len(known) > 1  # each turn has the only word itself
+    sessions = next(connection.execute("SELECT coalesce(max(id), 0) FROM session"))[0] if by_session else 0
+    most = None if exact else limit
+    context = CONTEXT * (len(known) > 1)  # each turn has the only word itself
     groups: list[Hit] = []
     unwanted = _unwanted(connection, query, by_session)
     if not query.described and not found.missing:
-        rows = grading.graded(connection, [term for term, _ in known], [], filters, found)
-        grading.weigh(rows, known, total, sessions)
+        worth = grading.weights(known, total, sessions)
+        rows = grading.graded(connection, [term for term, _ in known], [], worth, filters, found)
+        if sessions:
+            grading.weigh_by_session(rows, known, sessions)
         groups = joined(rows, by_session, unwanted, context, most)
     if exact:
         return literal(connection, groups, query, limit)
     if not groups:
-        looked_at = _most_telling(known, total)
-        rare = _rarest(looked_at)
-        rest = [term for term, _ in looked_at[len(rare) :]]
-        rows = grading.graded(connection, rare, rest, filters, found, some=True)
-        grading.weigh(rows, looked_at, total, sessions)
+        rows = _some(connection, known, total, sessions, filters, found)
         groups = joined(rows, by_session, unwanted, context, most if query.described else None)
         whole = [hit for hit in groups if hit.coverage == len(known)]
         found.all_words = found.all_words and bool(whole) and not found.missing
         if found.all_words and not query.described:  # in several passages of one turn
             return whole
     return groups
+
+
+def weighed(connection: apsw.Connection, query: Query, filters: Filters, found: Found) -> list[Row]:
+    """Passages with some of the words, each with what these are worth in it: for who joins them by himself."""
+    known, total = _known(connection, query, found)
+    return _some(connection, known, total, 0, filters, found) if known else []
+
+
+def _known(
+    connection: apsw.Connection, query: Query, found: Found, *, exact: bool = False
+) -> tuple[list[tuple[Term, int]], int]:
+    """The terms that stand in the index, the rarest first, each with how often; and how many passages there are."""
+    total = next(connection.execute("SELECT coalesce(max(id), 0) FROM passage"))[0]
+    known: list[tuple[Term, int]] = []
+    for term in query.wanted:
+        known += _standing(connection, term, total, found, exact)
+    known.sort(key=lambda pair: pair[1])
+    return known, total
+
+
+def _some(
+    connection: apsw.Connection,
+    known: list[tuple[Term, int]],
+    total: int,
+    sessions: int,
+    filters: Filters,
+    found: Found,
+) -> list[Row]:
+    """Passages with some of the most telling terms."""
+    looked_at = _most_telling(known, total)
+    rare = _rarest(looked_at)
+    rest = [term for term, _ in looked_at[len(rare) :]]
+    worth = grading.weights(looked_at, total, sessions)
+    rows = grading.graded(connection, rare, rest, worth, filters, found, some=True)
+    if sessions:
+        grading.weigh_by_session(rows, looked_at, sessions)
+    return rows
 
 
 def _standing(connection: apsw.Connection, term: Term, total: int, found: Found, exact: bool) -> list[tuple[Term, int]]:

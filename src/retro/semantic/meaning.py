@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
 import apsw
@@ -89,7 +89,7 @@ def find(
     """The turns (or sessions) that fit best by words and by meaning; without vectors the same as by words."""
     found = Found()
     query = parse(text, tokenizer(connection), stems(connection))
-    by_words = ranked(connection, query, filters, limit, found, by_session=by_session)
+    by_words = ranked(connection, query, filters, max(limit, DEEP), found, by_session=by_session)
     found.hits = fused(connection, query, by_words, filters, meaning, by_session=by_session)[:limit]
     show(connection, found, query)
     for hit in found.hits:
@@ -111,22 +111,44 @@ def fused(
     kept = meaning.kept(connection)
     if kept is None or not query.text.strip():
         return by_words
-    hits: dict[Key, Hit] = {(hit.number, hit.turn): hit for hit in reversed(by_words)}
-    worth: dict[Key, float] = {
-        (hit.number, hit.turn): WORDS / (DAMPING + place) for place, hit in enumerate(by_words[:DEEP], 1)
-    }
     scores = kept.matrix.scores(meaning.model.encode([query.text])[0])
     allowed = _allowed(connection, kept, filters)
+    lists = [(WORDS, by_words)]
     for kind, weight in BY_KIND.items():
         of_kind = allowed & (kept.kinds == kind)
-        list_ = _nearest(connection, kept, np.where(of_kind, scores, -1), by_session=by_session)
-        for place, hit in enumerate(list_[:DEEP], 1):
+        lists.append((weight, _nearest(connection, kept, np.where(of_kind, scores, -1), by_session=by_session)))
+    return merged(lists)
+
+
+def merged(lists: Iterable[tuple[float, list[Hit]]]) -> list[Hit]:
+    """Lists of hits as one, best first: each counts as far up as it stands in each list, and as the list does."""
+    hits: dict[Key, Hit] = {}
+    worth: dict[Key, float] = {}
+    for weight, list_ in lists:
+        for place, hit in enumerate(list_, 1):
             key = (hit.number, hit.turn)
             hits.setdefault(key, hit)
-            worth[key] = worth.get(key, 0.0) + weight / (DAMPING + place)
+            if place <= DEEP:
+                worth[key] = worth.get(key, 0.0) + weight / (DAMPING + place)
     for key, hit in hits.items():
         hit.score = worth.get(key, 0.0)
     return sorted(hits.values(), key=lambda hit: -hit.score)
+
+
+def alike(connection: apsw.Connection, text: str, meaning: Meaning) -> dict[tuple[int, int], float]:
+    """How near in meaning each turn is to a text: as near as its nearest window."""
+    kept = meaning.kept(connection)
+    if kept is None or not text.strip():
+        return {}
+    scores = kept.matrix.scores(meaning.model.encode([text])[0])
+    turns = {
+        number: (session, turn) for number, session, turn in rows(connection, "SELECT id, session, turn FROM passage")
+    }
+    found: dict[tuple[int, int], float] = {}
+    for passage, score in zip(kept.passages.tolist(), scores.tolist(), strict=True):
+        if score >= LEAST and score > found.get(turns[passage], 0.0):
+            found[turns[passage]] = score
+    return found
 
 
 def _nearest(
