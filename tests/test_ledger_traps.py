@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -192,6 +193,27 @@ def test_caches_of_which_only_the_parts_are_written_count(lab: Lab) -> None:
     assert lab.spent()[1:4] == (100, 20, 30)
 
 
+@pytest.mark.parametrize(
+    ("together", "short", "hour", "written"),
+    [(50, 20, 60, (20, 60)), (0, 20, 30, (20, 30)), (50, 20, 10, (40, 10)), (50, 0, 0, (50, 0)), (50, -9, 10, (40, 10))],
+)
+def test_of_cache_writes_that_do_not_add_up_nothing_is_lost(
+    lab: Lab, together: int, short: int, hour: int, written: tuple[int, int]
+) -> None:
+    """ccusage takes the parts alone, also where they tell less."""
+    parts = {"ephemeral_5m_input_tokens": short, "ephemeral_1h_input_tokens": hour}
+    usage = {"input_tokens": 1, "output_tokens": 1, "cache_creation_input_tokens": together, "cache_creation": parts}
+    lab.claude(A, said("m", A, usage=usage))
+    lab.sweep()
+    assert lab.spent()[2:4] == written
+
+
+def test_usage_in_a_record_of_another_type_counts(lab: Lab) -> None:
+    lab.claude(A, {**said("m", A), "type": "user"}, said("n", A))
+    lab.sweep()
+    assert lab.spent() == times(ONE, 2)
+
+
 def test_a_long_context_is_priced_by_its_band_as_a_whole(lab: Lab) -> None:
     model = "claude-sonnet-4-20250514"  # 3 and 15; above 200,000: 6 and 22.5
     at = {"input_tokens": 200_000, "output_tokens": 10}
@@ -279,6 +301,7 @@ def test_numbers_below_zero_and_beyond_reason_do_no_harm(lab: Lab, much: float) 
         {"service_tier": ["standard"], "server_tool_use": 3},
         {"cache_creation": [], "output_tokens_details": "none"},
         {"input_tokens": 100.0},
+        {"input_tokens": "100"},
         {"iterations": [{"input_tokens": 5}], "cache_creation": None, "cache_creation_input_tokens": None},
     ],
 )
@@ -328,9 +351,35 @@ def test_where_no_total_is_written_what_each_request_took_counts_once(lab: Lab) 
     def last(given: int, output: int) -> dict[str, object]:
         return line("event_msg", {"type": "token_count", "info": {"last_token_usage": tokens(given, output=output)}})
 
-    lab.codex(T1, meta(T1), context("gpt-5.5"), last(70, 7), last(70, 7), last(90, 9))
+    again = {**last(90, 9), "timestamp": LATER}  # at another moment it is another request
+    lab.codex(T1, meta(T1), context("gpt-5.5"), last(70, 7), last(70, 7), last(90, 9), again)
     lab.sweep()
-    assert lab.spent()[:6] == (2, 160, 0, 0, 0, 16)
+    assert lab.spent()[:6] == (3, 250, 0, 0, 0, 25)
+
+
+def test_a_total_that_falls_out_of_place_adds_only_what_it_says_itself(lab: Lab) -> None:
+    one, two, three = tokens(100, output=10), tokens(200, output=20), tokens(300, output=30)
+    lab.codex(T1, meta(T1), context("gpt-5.5"), *(count(total, one) for total in (one, two, one, three)))
+    lab.sweep()
+    assert lab.spent()[:6] == (4, 400, 0, 0, 0, 40)
+
+
+@pytest.mark.parametrize(
+    ("odd", "spent"),
+    [
+        ({"input_tokens": "100"}, (1, 100, 0, 0, 0, 10)),
+        ({"input_tokens": 100.0}, (1, 100, 0, 0, 0, 10)),
+        ({"cached_input_tokens": -5}, (1, 100, 0, 0, 0, 10)),
+        ({"cached_input_tokens": 500}, (1, 0, 0, 0, 100, 10)),
+        ({"cached_input_tokens": None, "cache_read_input_tokens": 40}, (1, 60, 0, 0, 40, 10)),
+        ({"reasoning_output_tokens": None}, (1, 100, 0, 0, 0, 10)),
+    ],
+)
+def test_odd_counts_of_a_total_cost_no_request(lab: Lab, odd: dict[str, object], spent: tuple[int, ...]) -> None:
+    used: Any = {**tokens(100, output=10), **odd}
+    lab.codex(T1, meta(T1), context("gpt-5.5"), count(used, used))
+    lab.sweep()
+    assert lab.spent()[:6] == spent
 
 
 def test_reasoning_is_a_part_of_output_and_never_added(lab: Lab) -> None:

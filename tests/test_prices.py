@@ -50,6 +50,10 @@ def dollars(model: str, tokens: Tokens, day: str = DAY, tier: str = "standard") 
         "vertex_ai/claude-opus-4-8@20260501",
         "claude-opus-4-8@default",
         "claude-opus-4-8:latest",
+        "us-gov.anthropic.claude-opus-4-8-20260501-v1:0",
+        "anthropic:claude-opus-4-8",
+        "claude-opus-4-8:thinking",
+        "claude-opus-4-8 (high)",
     ],
 )
 def test_a_model_is_known_by_its_other_names(name: str) -> None:

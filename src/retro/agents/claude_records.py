@@ -337,6 +337,7 @@ class ClaudeReader:
         message = parsed.message
         if message is None or message.content is None:
             return self.unknown("user", record)
+        self._count(parsed, message)  # no version was seen to write usage here; where it stands it was billed
         self.state.marks_prompts = self.state.marks_prompts or parsed.prompt_source is not None
         if isinstance(message.content, str):
             self.said(parsed, message.content, [])

@@ -7,6 +7,8 @@ from typing import Any, Final, Union, get_args, get_origin
 
 import msgspec
 
+from retro.agents.fields import whole_in
+
 NOTHING: Final = msgspec.Raw(b"null")
 """What stands in a field of which the record has none."""
 
@@ -63,9 +65,9 @@ class UsageFields(msgspec.Struct, gc=False):
     def written(self) -> tuple[int, int]:
         """Tokens written to the cache for five minutes, and for an hour."""
         cache = self.cache_creation or CacheCreation()
-        short, hour = cache.ephemeral_5m_input_tokens or 0, cache.ephemeral_1h_input_tokens or 0
-        together = self.cache_creation_input_tokens
-        return (max(together - hour, 0) if together is not None else short), hour
+        short, hour = max(cache.ephemeral_5m_input_tokens or 0, 0), max(cache.ephemeral_1h_input_tokens or 0, 0)
+        # What no part tells is kept for as long as is usual; what the parts tell is there, whatever the sum says.
+        return max((self.cache_creation_input_tokens or 0) - hour, short), hour
 
     @property
     def tier(self) -> str | None:
@@ -215,8 +217,8 @@ def _fitting(value: Any, kind: Any) -> Any:
     if isinstance(value, dict):
         wanted = next((one for one in kinds if isinstance(one, type) and issubclass(one, msgspec.Struct)), None)
         return _fitting_fields(value, wanted) if wanted is not None else msgspec.UNSET
-    if isinstance(value, float) and value.is_integer() and int in kinds:
-        return int(value)
+    if int in kinds:
+        value = whole_in(value)
     try:
         return msgspec.convert(value, kind)
     except msgspec.ValidationError:

@@ -168,7 +168,7 @@ class CodexReader:
                 read(session, item, ITEM)
             return session.account(f"item:{item.kind}", record)
         if told.kind == "token_count":
-            found = counted(session.state.running, session.state.lineage, told.info)
+            found = counted(session.state.running, session.state.lineage, told.info, session.out.timestamp)
             if found is not None:
                 self._count(*found, assumed=ASSUMED)
             self.facts.limits = limits(told.rate_limits, session.out.timestamp) or self.facts.limits

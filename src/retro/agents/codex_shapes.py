@@ -6,6 +6,7 @@ from typing import Annotated, Final, TypeVar
 
 import msgspec
 
+from retro.agents.fields import whole_in
 from retro.agents.interface import Facts
 from retro.event import MOST
 
@@ -249,11 +250,13 @@ def _lenient(raw: bytes | msgspec.Raw, kind: type[_T]) -> _T:
     parsed = kind()
     for field in msgspec.structs.fields(kind):
         if field.encode_name in fields:
+            value = fields[field.encode_name]
+            if isinstance(field.default, int):
+                value = whole_in(value)
             try:
-                value = msgspec.json.decode(encode(fields[field.encode_name]), type=field.type)
+                setattr(parsed, field.name, msgspec.json.decode(encode(value), type=field.type))
             except msgspec.ValidationError:
                 continue
-            setattr(parsed, field.name, value)
     return parsed
 
 

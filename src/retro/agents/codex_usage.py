@@ -37,6 +37,12 @@ class Tokens(msgspec.Struct):
         return Tokens(*steps) if min(steps) >= 0 else None
 
 
+class _OtherName(msgspec.Struct):
+    """What programs call cached tokens that write rollouts in this host's place."""
+
+    cached_input_tokens: Count = msgspec.field(default=0, name="cache_read_input_tokens")
+
+
 class Info(msgspec.Struct):
     """What a `token_count` says; the first versions that had it said only what the last request took."""
 
@@ -82,6 +88,10 @@ class Running(msgspec.Struct):
     """Each request has a record of its own: totals are not counted any more."""
     last: Tokens | None = None
     """What the last request took, where the host says only that."""
+    said: str | None = None
+    """When it said so."""
+    fallen: Tokens | None = None
+    """The total before one that fell, until the next."""
 
     def advance(self, total: Tokens, last: Tokens | None) -> Tokens | None:
         """The tokens since the total before: none where it repeats; a fall is a new beginning.
@@ -92,20 +102,24 @@ class Running(msgspec.Struct):
         if before == total:
             return None
         step = total.step_from(before) if before is not None else None
+        fallen, self.fallen = self.fallen, None
         if step is None:
             self.falls += before is not None
+            self.fallen = before
             step = last or total
+        elif fallen is not None and last is not None and step != last and total.step_from(fallen) == last:
+            step = last  # the one that fell was out of place: it goes on from before
         return step if any(getattr(step, name) for name in step.__struct_fields__) else None
 
-    def add(self, last: Tokens) -> Tokens | None:
-        """The tokens of a request where no total is written; none where it is said again."""
-        if last == self.last:
+    def add(self, last: Tokens, at: str | None) -> Tokens | None:
+        """The tokens of a request where no total is written; none where it is said again at the same moment."""
+        if (last, at) == (self.last, self.said):
             return None
-        self.last, before = last, self.total or Tokens()
+        self.last, self.said, before = last, at, self.total or Tokens()
         return self.advance(before.plus(last), None)
 
 
-def counted(running: Running, lineage: str, raw: msgspec.Raw) -> tuple[str, Tokens, str | None] | None:
+def counted(running: Running, lineage: str, raw: msgspec.Raw, at: str | None) -> tuple[str, Tokens, str | None] | None:
     """Identity, tokens and model of what a `token_count` adds, if it adds anything.
 
     The identity is the advance of the running total: a fork that repeats its parent's records repeats it as well.
@@ -115,7 +129,7 @@ def counted(running: Running, lineage: str, raw: msgspec.Raw) -> tuple[str, Toke
     info = decode(raw, Info)
     last = _tokens(info.last)
     total = _tokens(info.total)
-    step = running.advance(total, last) if total is not None else running.add(last) if last is not None else None
+    step = running.advance(total, last) if total is not None else running.add(last, at) if last is not None else None
     return (f"{lineage}:{_total_id(running)}", step, info.model) if step else None
 
 
@@ -203,4 +217,9 @@ def _total_id(running: Running) -> str:
 
 
 def _tokens(raw: msgspec.Raw) -> Tokens | None:
-    return decode(raw, Tokens) if is_object(raw) else None
+    if not is_object(raw):
+        return None
+    found = decode(raw, Tokens)
+    if not found.cached_input_tokens and b'"cache_read_input_tokens"' in bytes(raw):
+        found.cached_input_tokens = decode(raw, _OtherName).cached_input_tokens
+    return found

@@ -47,9 +47,16 @@ def whole(value: object) -> int | None:
     return int(value)
 
 
+def whole_in(value: object) -> object:
+    """The whole number that a value stands for, as `"100"` and `100.0` do; any other value as it is."""
+    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 20:
+        return int(value)
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
 def count(value: object) -> int:
     """A number of things, 0 where it is not told or cannot be one."""
-    return max(whole(value) or 0, 0)
+    return max(whole(whole_in(value)) or 0, 0)
 
 
 def first(fields: Mapping[str, object], *names: str) -> str | None:

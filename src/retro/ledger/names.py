@@ -8,13 +8,14 @@ from typing import Final
 
 _DATE: Final = r"[-@]20\d{6}|-20\d\d-\d\d-\d\d"
 _SUFFIX: Final = re.compile(
-    rf"(?:{_DATE}|[-:]latest|-v\d+(?::\d+)?|\[\d+m\]|@default|\((?:minimal|low|medium|high|xhigh|max)\))$"
+    rf"(?:{_DATE}|[-:]latest|-v\d+(?::\d+)?|\[\d+m\]|@default|\s*\((?:minimal|low|medium|high|xhigh|max)\))$"
 )
 _DATED: Final = re.compile(rf"(.+?)(?:{_DATE})$")
 _PREFIX: Final = re.compile(
-    r"^(?:(?:us|eu|au|jp|apac|global)\.)?(?:anthropic|openai|google|xai|moonshot|zai|deepseek|mistral)\."
+    r"^(?:(?:us|us-gov|ca|sa|eu|me|af|au|jp|apac|global)\.)?"
+    r"(?:anthropic|openai|google|xai|moonshot|zai|deepseek|mistral)[.:]"
 )
-_THINKS: Final = re.compile(r"^(claude-.+)-(?:thinking|thought)$")
+_THINKS: Final = re.compile(r"^(claude-.+)[-:](?:thinking|thought)$")
 """Hosts call a model of Anthropic's so when it may think; others' are models of their own."""
 
 
