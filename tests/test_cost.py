@@ -246,3 +246,10 @@ def test_what_is_wrong_is_said_whichever_way_it_goes(lab: Lab, retro: Retro, wor
     done = retro("cost", *words)
     assert (done.code, done.out.count("\n")) == (2, 1)
     assert says in json.loads(done.out)["error"]["message"]
+
+
+@pytest.mark.parametrize("report", ["", *EVERY])
+def test_before_the_first_sweep_reports_say_what_to_do(retro: Retro, report: str) -> None:
+    assert retro.says("cost", *([report] if report else [])) == (
+        "Nothing is kept yet; retro sweep captures every session on this machine.\n"
+    )

@@ -195,7 +195,13 @@ def test_caches_of_which_only_the_parts_are_written_count(lab: Lab) -> None:
 
 @pytest.mark.parametrize(
     ("together", "short", "hour", "written"),
-    [(50, 20, 60, (20, 60)), (0, 20, 30, (20, 30)), (50, 20, 10, (40, 10)), (50, 0, 0, (50, 0)), (50, -9, 10, (40, 10))],
+    [
+        (50, 20, 60, (20, 60)),
+        (0, 20, 30, (20, 30)),
+        (50, 20, 10, (40, 10)),
+        (50, 0, 0, (50, 0)),
+        (50, -9, 10, (40, 10)),
+    ],
 )
 def test_of_cache_writes_that_do_not_add_up_nothing_is_lost(
     lab: Lab, together: int, short: int, hour: int, written: tuple[int, int]

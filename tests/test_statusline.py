@@ -177,3 +177,8 @@ def test_a_new_session_is_that_of_the_agent_that_uses_its_model(
     tell(monkeypatch, {**TOLD, "session_id": "new"})
     assert "$11.00 block" in retro.says("statusline", "--no-color")
     assert {limit["host"] for limit in retro.json("budget")["limits"]} == {"claude"}
+
+
+def test_before_the_first_sweep_the_agent_s_own_word_is_shown(retro: Retro, monkeypatch: pytest.MonkeyPatch) -> None:
+    tell(monkeypatch, {"session_id": "s", "cost": {"total_cost_usd": 1.5}})
+    assert retro.says("statusline").strip() == "$1.50 session"

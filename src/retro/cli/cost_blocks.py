@@ -7,7 +7,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from retro.cli import output
-from retro.cli.cost_shown import cells, columns, dearest, dollars, say_doubts, write_csv
+from retro.cli.cost_shown import cells, columns, dearest, dollars, nothing, say_doubts, write_csv
 from retro.cli.output import Column, Styled
 from retro.ledger import blocks, reports, written
 from retro.ledger.blocks import Block
@@ -42,7 +42,7 @@ def run(index: apsw.Connection | None, asked: Asked, args: argparse.Namespace, c
         rows = json.loads("".join(written.blocks(found, [], asked, now, limit)))["blocks"]
         write_csv(map(_flat, rows))
     elif not found:
-        output.say("No block is running." if args.active else "Nothing was spent in this time.")
+        output.say("No block is running." if args.active and index else nothing(context))
     else:
         kept = found[-asked.limit :] if asked.limit is not None else found
         if index is not None:

@@ -8,7 +8,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from retro.cli import moments, opening, output
-from retro.cli.cost_shown import cells, columns, say_doubts, show
+from retro.cli.cost_shown import cells, columns, nothing, say_doubts, show
 from retro.cli.output import Column
 from retro.failure import WRONG_USAGE, Failure
 from retro.ledger import calendar, entries, reports, written
@@ -216,6 +216,9 @@ def _glance(index: apsw.Connection | None, wanted: Wanted, zone: Zone, context: 
     amounts = entries.glance(index, wanted, zone)
     if context.json:
         output.print_written([written.glance(amounts)])
+        return 0
+    if index is None:
+        output.say(nothing(context))
         return 0
     rows = [[f"this {name}" if name != "today" else name, *cells(amount, False)] for name, amount in amounts.items()]
     output.table(rows, [Column(""), *columns(False)])

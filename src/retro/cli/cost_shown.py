@@ -31,9 +31,7 @@ def show(index: apsw.Connection | None, table: Table, args: argparse.Namespace, 
     elif args.csv:
         write_csv(_flat(table.names, *entry) for entry in table.entries)
     elif not table.entries:
-        output.say(
-            "Nothing was spent in this time." if os.path.exists(context.places.index) else "Nothing is kept yet."
-        )
+        output.say(nothing(context))
     else:
         _print_table(args, table, _short(index, table))
         if table.left_out:
@@ -41,6 +39,13 @@ def show(index: apsw.Connection | None, table: Table, args: argparse.Namespace, 
             output.notice(f"{kept} of {kept + table.left_out}, the newest; --limit shows more")
         say_doubts(table.total)
     return 0
+
+
+def nothing(context: Context) -> str:
+    """What to say where there is nothing to show."""
+    if os.path.exists(context.places.index):
+        return "Nothing was spent in this time."
+    return "Nothing is kept yet; retro sweep captures every session on this machine."
 
 
 def _short(index: apsw.Connection | None, table: Table) -> dict[str, str]:

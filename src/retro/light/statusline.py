@@ -80,6 +80,8 @@ def run(arguments: Sequence[str], options: Mapping[str, str | bool]) -> int:
             host = _text(given.get("host")) or _host_of(index, told)
             spent = _spent(index, host, told, time.time())
             _note_limits(places, host, told)
+        elif (own := _number(told.get("cost"))) is not None:  # nothing is captured yet: the agent's own word
+            spent.session = round(own * 1_000_000)
     except Exception as error:  # the line must never be a traceback
         if os.environ.get("RETRO_DEBUG"):
             print(f"retro statusline: {error!r}", file=sys.stderr)
