@@ -30,7 +30,7 @@ EVERY: Final = "all"
 NONE: Final = "none"
 TRANSCRIPTS: Final = (RECENT, EVERY, NONE)
 RECENT_SESSIONS: Final = 300
-RECENT_BYTES: Final = 24 * 1024 * 1024
+RECENT_BYTES: Final = 8 * 1024 * 1024
 """Of which sessions the transcripts are built: the newest, until so many bytes of archived events are read."""
 
 _encode = msgspec.json.Encoder().encode
@@ -58,8 +58,13 @@ class Made(msgspec.Struct):
     """Files of its transcript."""
 
 
-Bundled = dict[str, Made]
-"""The sessions of a bundle, by the names of their files."""
+class Bundled(msgspec.Struct):
+    """What a bundle was made of."""
+
+    mark: str = ""
+    """Tells whether anything of it changed."""
+    sessions: dict[str, Made] = {}
+    """By the names of their files."""
 
 
 class Manifest(msgspec.Struct):
@@ -146,8 +151,10 @@ def _manifest(order: Order) -> Manifest:
     except (FileNotFoundError, msgspec.MsgspecError):
         return Manifest(choice=choice, bundles={}, shared={})
     if manifest.version != data.DATA_VERSION or manifest.choice != choice:
-        for made in (one for some in manifest.bundles.values() for one in some.values()):
-            made.stamp = ""
+        for some in manifest.bundles.values():
+            some.mark = ""
+            for made in some.sessions.values():
+                made.stamp = ""
         manifest.version, manifest.choice = data.DATA_VERSION, choice
     return manifest
 
@@ -193,13 +200,19 @@ class _Builder:
         """Bring the files of some sessions up to date."""
         self._seen.add(number)
         self._names.update(found)
-        before = self._manifest.bundles.get(number, {})
-        after: Bundled = {}
+        before = self._manifest.bundles.get(number) or Bundled()
+        told = {name: self._told(row) for name, row in found.items()}
+        mark = _hash((told, [row.number in with_transcript for row in found.values()]))
+        if mark == before.mark:
+            return
+        after: dict[str, Made] = {}
+        stamps = {name: _hash(one) for name, one in told.items()}
         for name, row in found.items():
-            made, stamp = before.get(name), self._stamp(row)
-            if made is not None and made.stamp == stamp and (made.parts or row.number not in with_transcript):
+            made = before.sessions.get(name)
+            if made is not None and made.stamp == stamps[name] and (made.parts or row.number not in with_transcript):
                 after[name] = made
-        if len(after) == len(found) == len(before):
+        if len(after) == len(found) == len(before.sessions):
+            self._manifest.bundles[number] = Bundled(mark, after)
             return
         kept = self._kept(number) if after else Laid()
         if kept is None or not after.keys() <= kept.sessions.keys():
@@ -207,13 +220,13 @@ class _Builder:
         wanted: dict[str, Wanted] = {}
         for name, row in found.items():
             if name not in after:
-                parts = self._transcript(name, row, before.get(name), row.number in with_transcript)
+                parts = self._transcript(name, row, before.sessions.get(name), row.number in with_transcript)
                 wanted[name] = Wanted(row, parts)
-                after[name] = Made(self._stamp(row), parts)
+                after[name] = Made(stamps[name], parts)
         content = bundles.renew(kept, wanted, found, self._contents.sessions)
         for path, part in zip(_bundle_names(number), bundles.scripts(content), strict=True):
             self._put(path, part)
-        self._manifest.bundles[number] = after
+        self._manifest.bundles[number] = Bundled(mark, after)
         self.written += len(wanted)
 
     def _kept(self, number: int) -> Laid | None:
@@ -234,14 +247,13 @@ class _Builder:
         self.transcripts += bool(parts)
         return len(parts)
 
-    def _stamp(self, row: Row) -> str:
+    def _told(self, row: Row) -> tuple[object, ...]:
         """What tells whether a session's page is as it was."""
-        told = encoded((row, self._stamps[row.number], *self._contents.sessions.beside(row)))
-        return blake2b(told, digest_size=9).hexdigest()
+        return row, self._stamps[row.number], *self._contents.sessions.beside(row)
 
     def remove_gone(self) -> int:
         """Take away the files of sessions that are no longer shown, and say how many those were."""
-        before = {name: made for some in self._before.values() for name, made in some.items()}
+        before = {name: made for some in self._before.values() for name, made in some.sessions.items()}
         gone = {name: made for name, made in before.items() if name not in self._names}
         for number in set(self._manifest.bundles) - self._seen:
             del self._manifest.bundles[number]
@@ -288,6 +300,10 @@ def _stamps(connection: apsw.Connection) -> dict[int, object]:
         number: (rest, amounts.get((host, session_id)), readings.get(number))
         for number, host, session_id, *rest in rows(connection, query)
     }
+
+
+def _hash(told: object) -> str:
+    return blake2b(encoded(told), digest_size=9).hexdigest()
 
 
 def _bundle_names(number: int) -> tuple[str, str]:
