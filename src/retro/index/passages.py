@@ -26,7 +26,7 @@ GROWING: Final = {"hashsize": HASH_BYTES, "automerge": 8, "crisismerge": 16}
 PROMPTS: Final = 10
 PROMPT: Final = 300
 
-AT_ONCE: Final = 4 * 1024 * 1024
+AT_ONCE: Final = 8 * 1024 * 1024
 """Characters whose words go in together at the latest."""
 
 _PUT: Final = (

@@ -138,6 +138,11 @@ def day_name(number: int) -> str:
     return _day_names[number]
 
 
+def utc_day(at: int) -> str:
+    """The UTC day of milliseconds since 1970; empty for -1."""
+    return day_name(at // 86_400_000) if at >= 0 else ""
+
+
 def day_number(day: date) -> int:
     """The number of a day since 1970."""
     return day.toordinal() - _EPOCH

@@ -58,7 +58,8 @@ class Numbers(msgspec.Struct, gc=False, order=True):
     @property
     def total(self) -> int:
         """All tokens; reasoning is a part of output."""
-        return self.tokens.context + self.output_tokens
+        context = self.input_tokens + self.cache_write_5m_tokens + self.cache_write_1h_tokens + self.cache_read_tokens
+        return context + self.output_tokens
 
 
 class Copy(msgspec.Struct, gc=False):
@@ -148,26 +149,28 @@ def numbers_of(usage: Usage) -> Numbers:
 
 
 def _within(count: int) -> int:
-    return min(max(count, 0), MOST)
+    return count if 0 <= count <= MOST else min(max(count, 0), MOST)
 
 
 def largest(records: Iterable[Usage]) -> list[Usage]:
     """Of several snapshots of one request in a session the one that counts there, in order of appearance."""
-    best: dict[tuple[str, str | None], tuple[tuple[Numbers, str, int, str, str, bool], Usage]] = {}
+    best: dict[tuple[str, str | None], Usage] = {}
     for usage in records:
         name = usage.usage_id, usage.request_id
-        rank = (
-            numbers_of(usage),
-            usage.source,
-            -usage.line,
-            usage.model or "",
-            usage.agent_id or "",
-            usage.native,
-        )
-        known = best.get(name)
-        if known is None or rank > known[0]:
-            best[name] = rank, usage
-    return [usage for _, usage in best.values()]
+        known = best.setdefault(name, usage)
+        if known is not usage and _is_larger(usage, known):
+            best[name] = usage
+    return list(best.values())
+
+
+def _is_larger(one: Usage, other: Usage) -> bool:
+    output, other_output = _within(one.output_tokens), _within(other.output_tokens)
+    return output > other_output if output != other_output else _rank(one) > _rank(other)
+
+
+def _rank(usage: Usage) -> tuple[Numbers, str, int, str, str, bool]:
+    """As `rank_of`, of what is no copy yet."""
+    return numbers_of(usage), usage.source, -usage.line, usage.model or "", usage.agent_id or "", usage.native
 
 
 def rank_of(copy: Copy) -> tuple[Numbers, str, int, str, str, bool]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from operator import add
 from typing import Final
 
 import apsw
@@ -97,8 +98,7 @@ class _Rows:
         if known is None:
             self._found[key] = [*change, first, last]
         else:
-            known[:-2] = [one + other for one, other in zip(known, change, strict=False)]
-            known[-2:] = [min(known[-2], first), max(known[-1], last)]
+            self._found[key] = [*map(add, known, change), min(known[-2], first), max(known[-1], last)]
 
     def sorted(self) -> list[Key]:
         """As they are written."""
@@ -123,11 +123,9 @@ class Sums:
         cell = (copy.owner, quarter_of(at), model, int(bool(copy.agent)))
         change = self._changes.get(cell)
         values = amounts(copy)
-        if change is None:
-            self._changes[cell] = [sign * value for value in values]
-        else:
-            for place_, value in enumerate(values):
-                change[place_] += sign * value
+        if sign < 0:
+            values = tuple(-value for value in values)
+        self._changes[cell] = list(values if change is None else map(add, change, values))
         self._places[copy.owner] = place
         if sign > 0:
             first, last = self._spans.get(cell, (NEVER, -1))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 import apsw
@@ -56,24 +56,30 @@ def _numbers(values: tuple[Any, ...]) -> Numbers:
     return Numbers(*values)
 
 
+class _Numbers(dict[str, int]):
+    """Numbers of the labels that were asked for: eight for each request, nearly all of them known."""
+
+    def __init__(self, connection: apsw.Connection) -> None:
+        super().__init__({"": 0})
+        self._connection = connection
+
+    def __missing__(self, text: str) -> int:
+        row = self._connection.execute("SELECT id FROM label WHERE text = ?", (text,)).fetchone()
+        if row is None:
+            self._connection.execute("INSERT INTO label (text) VALUES (?)", (text,))
+            row = (self._connection.last_insert_rowid(),)
+        found = self[text] = int(row[0])
+        return found
+
+
 class Labels:
     """Texts that stand in many rows, by number; 0 is the empty one."""
 
     def __init__(self, connection: apsw.Connection) -> None:
         self._connection = connection
-        self._numbers: dict[str, int] = {"": 0}
-        self._texts: dict[int, str] = {0: ""}
-
-    def number(self, text: str) -> int:
+        self.number: Callable[[str], int] = _Numbers(connection).__getitem__
         """The number of a text, a new one if need be."""
-        found = self._numbers.get(text)
-        if found is None:
-            row = self._connection.execute("SELECT id FROM label WHERE text = ?", (text,)).fetchone()
-            if row is None:
-                self._connection.execute("INSERT INTO label (text) VALUES (?)", (text,))
-                row = (self._connection.last_insert_rowid(),)
-            found = self._numbers[text] = int(row[0])
-        return found
+        self._texts: dict[int, str] = {0: ""}
 
     def text(self, number: int) -> str:
         """The text of a number."""
@@ -93,6 +99,7 @@ class Tables:
         self._owners: dict[int, Owner] = {}
         self._prices: dict[int, Price | None] = {}
         self._hashes: dict[str, int] = {}
+        self._names: dict[int, str] = {}
 
     # Sessions.
 
@@ -140,8 +147,11 @@ class Tables:
 
     def price_hash(self, number: int) -> str:
         """The hash of a price row."""
-        price = self.price(number)
-        return price.key if price else UNPRICED
+        found = self._names.get(number)
+        if found is None:
+            price = self.price(number)
+            found = self._names[number] = price.key if price else UNPRICED
+        return found
 
     def put_price(self, price: Price | None) -> tuple[int, bool]:
         """The number of a price row, and whether it is new."""

@@ -12,7 +12,7 @@ import msgspec
 from retro.archive.frames import Mark
 from retro.event import Quality, Usage
 from retro.ledger import log
-from retro.ledger.calendar import timestamp
+from retro.ledger.calendar import utc_day
 from retro.ledger.copies import Copy, copy_of, key_of, rank_of, resolve, variant_of
 from retro.ledger.log import DropLine, Line, Log, PriceLine, SessionLine, UsageLine
 from retro.ledger.prices import Prices, tier_of
@@ -74,6 +74,8 @@ class Ledger:
         self._sums = Sums(connection)
         self._load_prices = prices
         self._prices: Prices | None = None
+        self._priced: dict[tuple[str, str, str], int] = {}
+        """Price rows by what they are chosen by."""
         self._log: Log | None = None
         self._incoming: dict[int, list[Copy]] = {}
         self._dropped: dict[int, set[tuple[int, int]]] = {}
@@ -245,13 +247,18 @@ class Ledger:
 
     def _price_now(self, copy: Copy) -> int:
         """The price row that the tables in force give for a request."""
+        basis = _basis(copy)
+        found = self._priced.get(basis)
+        if found is not None:
+            return found
         if self._prices is None:
             self._prices = self._load_prices()
-        model, tier, day = _basis(copy)
+        model, tier, day = basis
         price = self._prices.price(model, day, tier) if model else None
         number, new = self.tables.put_price(price)
         if new and price is not None:
             self._lines.append(PriceLine(price.key, price))
+        self._priced[basis] = number
         return number
 
     def _count(self, copy: Copy, sign: int = 1) -> None:
@@ -407,7 +414,7 @@ class Ledger:
 def _basis(copy: Copy) -> tuple[str, str, str]:
     """What a price row is chosen by: model, tier and day."""
     counts = copy.counts
-    return copy.model, tier_of(counts.tier, counts.speed), (timestamp(counts.at) or "")[:10]
+    return copy.model, tier_of(counts.tier, counts.speed), utc_day(counts.at)
 
 
 def _usage(line: UsageLine) -> Usage:
