@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 import apsw
@@ -176,20 +177,30 @@ def _values(passage: Passage) -> tuple[object, ...]:
 
 
 def _marks(passage: Passage, scope: Scope) -> Iterator[str]:
-    yield terms.mark(terms.HOST, scope.host)
-    if scope.project:
-        yield terms.mark(terms.PROJECT, scope.project)
-    if scope.repository:
-        yield terms.mark(terms.PROJECT, scope.repository.rpartition("/")[2])
-        yield terms.mark(terms.PROJECT, scope.repository)
-    if scope.clone is not None:
-        yield terms.mark(terms.CLONE, str(scope.clone))
+    yield _marks_of(scope)
     if passage.branch:
-        yield terms.mark(terms.BRANCH, passage.branch)
+        yield _mark(terms.BRANCH, passage.branch)
     for tool in passage.tools:
-        yield terms.mark(terms.TOOL, tool)
+        yield _mark(terms.TOOL, tool)
     if passage.errors:
-        yield terms.mark(terms.FAILED, "")
+        yield _mark(terms.FAILED, "")
+
+
+_mark = lru_cache(4096)(terms.mark)
+
+
+@lru_cache(64)
+def _marks_of(scope: Scope) -> str:
+    """The marks that all passages of a session share."""
+    marks = [_mark(terms.HOST, scope.host)]
+    if scope.project:
+        marks.append(_mark(terms.PROJECT, scope.project))
+    if scope.repository:
+        marks.append(_mark(terms.PROJECT, scope.repository.rpartition("/")[2]))
+        marks.append(_mark(terms.PROJECT, scope.repository))
+    if scope.clone is not None:
+        marks.append(_mark(terms.CLONE, str(scope.clone)))
+    return " ".join(marks)
 
 
 def _mark_again(intake: Intake, number: int, scope: Scope) -> None:
