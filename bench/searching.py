@@ -63,6 +63,7 @@ def main() -> int:
             for number in range(args.turns):
                 _put(intake, text, number)
             intake.settle()
+            passages.gather(writer)
             passages.settle(writer)
         print(
             f"{args.turns:,} turns in {time.perf_counter() - began:.0f} s, {os.path.getsize(places.index) / 1e6:.0f} MB"

@@ -138,7 +138,12 @@ def large_home(tmp_path: Path) -> Path:
     return home
 
 
-POOL = {"retro.workers.WORTH_IT": 0, "retro.capture.PART": 200_000}
+POOL = {
+    "retro.workers.WORTH_IT": 0,
+    "retro.workers.HELD": 300_000,
+    "retro.capture.PART": 200_000,
+    "retro.pipeline.LAST_BYTES": 300_000,
+}
 
 
 def test_workers_give_what_one_process_gives(large_home: Path, tmp_path: Path) -> None:

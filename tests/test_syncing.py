@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from retro.archive import syncing
 from retro.archive.committed import Part
 from retro.archive.syncing import BATCH, FEW, THREADS, Syncing
+from retro.index import passages
 from retro.index.writing import Writer
 from support import sweep_up
 
@@ -125,3 +127,29 @@ def test_when_the_disk_refuses_nothing_of_the_batch_counts(
             sweep_up(root, demo_home)
     again, whole = sweep_up(root, demo_home), sweep_up(tmp_path / "whole", demo_home)
     assert again.hosts[0].ingested == whole.hosts[0].ingested > 0
+
+
+def test_most_is_committed_and_gathered_while_the_last_sessions_are_captured(
+    demo_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said: list[str] = []
+
+    def noting(of: Any, name: str) -> None:
+        called = getattr(of, name)
+
+        def noted(*args: Any) -> Any:
+            said.append(name)
+            return called(*args)
+
+        monkeypatch.setattr(of, name, noted)
+
+    noting(Writer, "add")
+    noting(Writer, "commit")
+    noting(passages, "gather")
+    monkeypatch.setattr("retro.pipeline.LAST_BYTES", 1)
+    sweep_up(tmp_path / "archive", demo_home)
+    assert said.count("gather") == 1
+    gathered = said.index("gather")
+    assert said[gathered - 1] == "commit"
+    assert 0 < said[gathered:].count("add") <= said.count("add") / 2
+    assert said[-1] == "commit"

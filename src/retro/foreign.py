@@ -81,6 +81,7 @@ class Library:
             intake = passages.Intake(self._connection)
             self._fill(given, turns, intake)
             intake.settle()
+            passages.gather(self._connection)
             passages.settle(self._connection)
         self._meaning: Meaning | None = None
         if choice is not None:

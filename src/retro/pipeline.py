@@ -26,6 +26,10 @@ from retro.workers import Aborted, run
 
 BATCH_PARTS: Final = 256
 BATCH_BYTES: Final = 64 * 1024 * 1024
+LAST_BYTES: Final = 8 * 1024 * 1024
+"""From here on a batch ends once it is `LAST_SHARE` times what is still to come: most of what a commit takes is done
+while the rest is captured, and little is left for when the workers have ended."""
+LAST_SHARE: Final = 3
 
 Advance = Callable[[int, int], None]
 """Told of every session that is done, and of the bytes that were read."""
@@ -71,6 +75,7 @@ def carry_out(
     A caller that has the index open hands it over, unless processes will be started: it is closed when this is done.
     """
     committer = _Committer(places, index or places.index, settings, advance, digests, connection)
+    committer.left = sum(job.size for job in jobs)
     try:
         for message in run(places, jobs, settings.sweep_workers):
             committer.take(message)
@@ -102,6 +107,8 @@ class _Committer:
         self._ledger: Ledger | None = None
         self._keeper: Keeper | None = None
         self._parts = self._bytes = 0
+        self.left = 0
+        """Bytes still to come, about."""
         self._ended: dict[tuple[str, str], None] = {}
         self._new_folders: set[str] = set()
         self._syncing = Syncing()
@@ -126,7 +133,12 @@ class _Committer:
         self._syncing.add(message.files, message.folders)
         if message.sources or message.kept:
             self._write(message)
-        if self._parts >= BATCH_PARTS or self._bytes >= BATCH_BYTES:
+        self.left -= message.read
+        if self._bytes >= LAST_BYTES and self._bytes >= LAST_SHARE * self.left:
+            self._commit()
+            if self._writer is not None:
+                self._writer.gather()
+        elif self._parts >= BATCH_PARTS or self._bytes >= BATCH_BYTES:
             self._commit()
         self._tell(int(message.done), message.read)
 

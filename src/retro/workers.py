@@ -7,8 +7,9 @@ import gc
 import os
 import sys
 import threading
+from collections import deque
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import msgspec
 
@@ -32,6 +33,10 @@ EACH: Final = 48 * 1024
 """To begin and end a session takes as long as to read so many bytes of it."""
 
 
+HELD: Final = 16 * 1024 * 1024
+"""Bytes of parts that wait to be written to the index, above which no more are taken in."""
+
+
 class Aborted(msgspec.Struct, tag=True):
     """A job that ended in an error of ours or of the machine."""
 
@@ -50,7 +55,7 @@ def run(places: Places, jobs: list[Job], workers: int) -> Iterator[Part | Aborte
     queue = sorted(jobs, key=lambda job: job.size, reverse=True)
     count = process_count(queue, workers)
     if count:
-        yield from _Pool(places, count, queue).run(queue)
+        yield from _Pool(places, count, queue).run()
     else:
         for job in queue:
             yield from attempt(places, job)
@@ -84,7 +89,10 @@ def attempt(places: Places, job: Job) -> Iterator[Part | Aborted]:
 
 
 class _Pool:
-    """A few processes, each with a pipe of its own; one that dies takes only its job with it."""
+    """A few processes, each with a pipe and a thread that serves it; one that dies takes only its job with it.
+
+    A worker gets its next job as soon as it is done with the last, whatever is made of its parts meanwhile.
+    """
 
     def __init__(self, places: Places, count: int, queue: list[Job]) -> None:
         import multiprocessing
@@ -92,72 +100,140 @@ class _Pool:
         # Forking a process that has no threads is safe and takes 2 ms; elsewhere a fresh interpreter is the safe way.
         method = "fork" if sys.platform == "linux" else "spawn"
         self._context: Any = multiprocessing.get_context(method)  # Any: typeshed's base class lacks Process
-        self._replacement: Any = multiprocessing.get_context("spawn")  # by then there may be threads that sync
+        self._replacement: Any = multiprocessing.get_context("spawn")  # by then there are threads
         self._places = places
         self._count = count
+        self._queue = queue[::-1]
+        self._said = _Inbox()
         if method == "fork":  # what workers need is loaded once for all
             _ = secrets.suspects, secrets.mark_suspects
             for host in {job.state.host for job in queue}:
                 agents.named(host).reader("", MAIN, MAIN, b"", Facts())
-        self._busy: dict[Connection, tuple[BaseProcess, Job]] = {}
+        self._alive: dict[Connection, BaseProcess] = {}
+        self._threads: list[threading.Thread] = []
 
-    def run(self, queue: list[Job]) -> Iterator[Part | Aborted]:
-        from multiprocessing.connection import wait
-
-        decode = msgspec.msgpack.Decoder(Part | Aborted).decode
-        queue = queue[::-1]
+    def run(self) -> Iterator[Part | Aborted]:
+        """Give what the workers say, as it comes."""
         try:
-            for _ in range(self._count):
-                self._start(queue)
-            while self._busy:
-                for pipe in wait(list(self._busy)):
-                    process, job = self._busy[pipe]  # type: ignore[index]
-                    try:
-                        message = decode(pipe.recv_bytes())  # type: ignore[union-attr]
-                    except (EOFError, ConnectionError):
-                        del self._busy[pipe]  # type: ignore[arg-type]
-                        process.join()
-                        reason = f"its worker process ended unexpectedly (exit code {process.exitcode})"
-                        yield Aborted(job.state.host, job.state.session_id, reason)
-                        self._context = self._replacement
-                        self._start(queue)
-                        continue
+            workers = [self._start(self._context) for _ in range(self._count)]
+            self._threads = [threading.Thread(target=self._serve, args=(worker,), daemon=True) for worker in workers]
+            for thread in self._threads:
+                thread.start()
+            at_work = self._count
+            while at_work:
+                message = self._said.take()
+                if message is None:
+                    at_work -= 1
+                elif isinstance(message, BaseException):
+                    raise message
+                else:
                     yield message
-                    if isinstance(message, Aborted) or message.done:
-                        self._next(pipe, process, queue)  # type: ignore[arg-type]
         finally:
             self._stop()
 
-    def _start(self, queue: list[Job]) -> None:
-        if not queue:
-            return
-        ours, theirs = self._context.Pipe()
-        forked = self._context.get_start_method() == "fork"
-        others = [pipe.fileno() for pipe in (*self._busy, ours)] if forked else []
-        process = self._context.Process(target=_work, args=(theirs, self._places.root, others), daemon=True)
+    def _start(self, context: Any) -> Connection:
+        """Start a process; gives our end of its pipe."""
+        ours: Connection
+        ours, theirs = context.Pipe()
+        forked = context.get_start_method() == "fork"
+        others = [pipe.fileno() for pipe in (*self._alive, ours)] if forked else []
+        process = context.Process(target=_work, args=(theirs, self._places.root, others), daemon=True)
         process.start()
         theirs.close()
-        self._next(ours, process, queue)
+        self._alive[ours] = process
+        return ours
 
-    def _next(self, pipe: Connection, process: BaseProcess, queue: list[Job]) -> None:
-        if not queue:
-            self._busy.pop(pipe, None)
-            pipe.close()
-            process.join()
-            return
-        job = queue.pop()
-        self._busy[pipe] = process, job
+    def _serve(self, pipe: Connection) -> None:
+        """A thread's life: give a worker jobs while there are any, and pass on what it says."""
+        try:
+            while job := self._next():
+                if not self._do(pipe, job):
+                    code = self._let_go(pipe)
+                    reason = f"its worker process ended unexpectedly (exit code {code})"
+                    self._said.put(Aborted(job.state.host, job.state.session_id, reason))
+                    if self._queue:
+                        pipe = self._start(self._replacement)
+            if pipe in self._alive:
+                self._let_go(pipe)
+        except BaseException as error:
+            self._said.put(error)
+        finally:
+            self._said.put(None)
+
+    def _next(self) -> Job | None:
+        try:
+            return self._queue.pop()
+        except IndexError:
+            return None
+
+    def _do(self, pipe: Connection, job: Job) -> bool:
+        """Have a worker do a job; False where it died of it."""
         try:
             pipe.send_bytes(msgspec.msgpack.encode(job))
-        except (BrokenPipeError, ConnectionError):
-            pass  # it died; reading will tell
+            while True:
+                data = pipe.recv_bytes()
+                message = _decode(data)
+                self._said.put(message, len(data))
+                if isinstance(message, Aborted) or message.done:
+                    return True
+        except (EOFError, ConnectionError):
+            return False
+
+    def _let_go(self, pipe: Connection) -> int | None:
+        """Close a worker's pipe, upon which it ends, if it has not yet; gives its exit code."""
+        process = self._alive.pop(pipe)
+        pipe.close()
+        process.join()
+        return process.exitcode
 
     def _stop(self) -> None:
-        for pipe, (process, _) in self._busy.items():
-            pipe.close()
+        """End what is still at work, because nobody takes its parts any more."""
+        self._queue.clear()
+        self._said.close()
+        for process in list(self._alive.values()):
             process.terminate()
-            process.join()
-        self._busy.clear()
+        for thread in self._threads:
+            thread.join()
+        for pipe in list(self._alive):
+            self._let_go(pipe)
+
+
+_decode: Final = msgspec.msgpack.Decoder(Part | Aborted).decode
+_Message: TypeAlias = Part | Aborted | BaseException | None
+
+
+class _Inbox:
+    """What workers say, until it is taken. Who says more than is taken waits, so that memory stays within bounds."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._waiting: deque[tuple[_Message, int]] = deque()
+        self._size = 0
+        self._closed = False
+
+    def put(self, message: _Message, size: int = 0) -> None:
+        """Add a message of so many bytes, as soon as there is room."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._closed or self._size < HELD)
+            self._waiting.append((message, size))
+            self._size += size
+            self._changed.notify_all()
+
+    def take(self) -> _Message:
+        """The next message; waits for one."""
+        with self._changed:
+            while not self._changed.wait_for(lambda: self._waiting, timeout=1.0):
+                pass  # on Windows Ctrl-C is seen only between two waits
+            message, size = self._waiting.popleft()
+            self._size -= size
+            self._changed.notify_all()
+            return message
+
+    def close(self) -> None:
+        """Nobody takes anything any more: let those that wait go on."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
 
 
 def _work(pipe: Connection, root: str, others: list[int]) -> None:

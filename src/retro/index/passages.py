@@ -27,7 +27,7 @@ GROWING: Final = {"hashsize": HASH_BYTES, "automerge": 8, "crisismerge": 16}
 PROMPTS: Final = 10
 PROMPT: Final = 300
 
-AT_ONCE: Final = 8 * 1024 * 1024
+AT_ONCE: Final = 4 * 1024 * 1024
 """Characters whose words go in together at the latest."""
 
 _PUT: Final = (
@@ -113,9 +113,13 @@ def begin(connection: apsw.Connection) -> bool:
     return first
 
 
-def settle(connection: apsw.Connection) -> None:
-    """After a first load: make one segment of many, and set the index up for growing."""
+def gather(connection: apsw.Connection) -> None:
+    """During a first load: make one segment of many, out of the way of what appends merge."""
     connection.execute("INSERT INTO passage_text (passage_text) VALUES ('optimize')")
+
+
+def settle(connection: apsw.Connection) -> None:
+    """After a first load, of which all or nearly all was gathered: set the index up for growing."""
     _configure(connection, GROWING)
     give_back(connection)
 

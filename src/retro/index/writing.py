@@ -114,6 +114,7 @@ class Writer:
         self._passages = passages.Intake(connection)
         self._written: set[tuple[str, str]] = set()
         self._first_load = passages.begin(connection)
+        self._gathered = False
 
     def add(self, part: Part) -> None:
         """Write a part's rows, which count from the next `commit` on: all of them, or none."""
@@ -138,9 +139,16 @@ class Writer:
         if self._connection.in_transaction:
             self._connection.execute("COMMIT")
 
+    def gather(self) -> None:
+        """Nearly everything is in: do now what would otherwise have to be done when all is, if it is a first load."""
+        if self._first_load and not self._gathered:
+            passages.gather(self._connection)
+            self._gathered = True
+
     def finish(self) -> None:
         """What can only be said when everything is there."""
         _finish(self._connection, self._titles, self._readings)
+        self.gather()
         if self._first_load:
             passages.settle(self._connection)
 
