@@ -14,11 +14,12 @@ import os
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from hashlib import blake2b
 from math import exp
 from typing import Final, NamedTuple
 
+import apsw
 import msgspec
 
 from bench.cases import scratch
@@ -104,6 +105,9 @@ def main() -> int:
     parser.add_argument("--fit", action="store_true", help="fit the weights of relevance, and print them")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--wrong", action="store_true", help="show the questions that are answered wrongly")
+    parser.add_argument(
+        "--meaning", action="store_true", help="also by meaning, with the semantic extra; takes minutes"
+    )
     args = parser.parse_args()
     if not os.path.isdir(os.path.join(args.corpus, "projects")):
         print(f"there are no sessions in {args.corpus}", file=sys.stderr)
@@ -114,14 +118,15 @@ def main() -> int:
         if args.fit:
             crossed: list[Score] = []
             for number, (fitted_on, told) in enumerate(zip(halves, halves[::-1], strict=True), 1):
-                found = scores([told], fitted([fitted_on], weights), wrong=args.wrong)
+                found = scores([told], _by_words(fitted([fitted_on], weights)), wrong=args.wrong)
                 _print(f"fitted on half {number}, asked of the other", found)
                 crossed += found
             _print("both together: cross-validated", _summed(crossed))
             weights = fitted(halves, weights)
             shown = {name: round(value, 3) for name, value in weights.relevance.items()}
             print(json.dumps({"inject": round(weights.inject, 3), "ask": round(weights.ask, 3), "relevance": shown}))
-        found = scores(halves, weights, wrong=args.wrong)
+        find = _by_meaning(halves) if args.meaning else _by_words(weights)
+        found = scores(halves, find, wrong=args.wrong)
         if args.json:
             print(json.dumps({"scores": [msgspec.to_builtins(score) for score in found]}))
         else:
@@ -265,14 +270,41 @@ def _list(value: object) -> list[object]:
 # --- how it is answered ----------------------------------------------------------------------------------------------
 
 
-def scores(halves: Sequence[Half], weights: Weights, *, wrong: bool = False) -> list[Score]:
+Find = Callable[[apsw.Connection, Question], Answer]
+
+
+def _by_words(weights: Weights) -> Find:
+    return lambda connection, question: retrieval.retrieve(connection, question.text, [question.cwd], of=weights)
+
+
+def _by_meaning(halves: Sequence[Half]) -> Find:
+    """By words and meaning, with a vector for every memory."""
+    from functools import lru_cache
+
+    from retro.memory import meaning
+    from retro.semantic.model import INSTALL, choose, load
+
+    choice = choose()
+    if choice is None:
+        sys.exit(f"the semantic extra is not installed: {INSTALL}")
+    model = lru_cache(maxsize=1)(lambda: load(choice))
+    for half in halves:
+        connection = open_writer(half.places.index)
+        meaning.fill(connection, choice, model)
+        connection.close()
+    return lambda connection, question: meaning.retrieve(
+        connection, question.text, [question.cwd], False, choice, model
+    )
+
+
+def scores(halves: Sequence[Half], find: Find, *, wrong: bool = False) -> list[Score]:
     """How each kind of question is answered: with a memory that speaks to it, or with silence where that is right."""
     found: dict[str, Score] = {}
     for half in halves:
         connection = open_reader(half.places)
         assert connection is not None
         for question in half.questions:
-            answer = retrieval.retrieve(connection, question.text, [question.cwd], of=weights)
+            answer = find(connection, question)
             is_right = _is_right(question, answer)
             score = found.setdefault(question.what, Score(question.what, 0, 0))
             score.asked += 1

@@ -9,7 +9,7 @@ import msgspec
 
 from retro.cli import output, sessions
 from retro.cli.output import Column, Styled
-from retro.cli.remembering import bring_up_to_date, learned, writing
+from retro.cli.remembering import bring_up_to_date, by_meaning, learned, writing
 from retro.failure import WRONG_USAGE, Failure
 from retro.memory import authored, folding, learning, retrieval, skills, staleness, store, trust
 from retro.memory.item import Change, Item, Kept, What
@@ -89,6 +89,7 @@ def _of_retrieve(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--cwd", metavar="DIR", help="whose memories (this folder's)")
     parser.add_argument("--accepted-only", action="store_true", help="only what was accepted")
     parser.add_argument("--explain", action="store_true", help="with the parts of each score")
+    parser.add_argument("--keywords", action="store_true", help="go by words alone, where the semantic extra is there")
     parser.add_argument("--limit", metavar="N", type=int, default=5, help="(5)")
 
 
@@ -335,11 +336,12 @@ def _export(args: argparse.Namespace, context: Context) -> int:
 def _retrieve(args: argparse.Namespace, context: Context) -> int:
     bring_up_to_date(context)
     where = retrieval.scopes(os.path.abspath(args.cwd) if args.cwd else os.getcwd())
+    find = retrieval.retrieve if args.keywords else by_meaning(context) or retrieval.retrieve
     with sessions.reading(context) as index:
         if index is None:
             answer = retrieval.Answer(retrieval.NONE, "nothing is captured yet", [])
         else:
-            answer = retrieval.retrieve(index, args.query, where, args.accepted_only)
+            answer = find(index, args.query, where, args.accepted_only)
     hits = answer.hits[: args.limit]
     if context.json:
         rows = [_hit(hit, args.explain) for hit in hits]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
@@ -15,11 +17,16 @@ from retro.mining.base import Options
 from retro.places import init_root
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     import apsw
 
     from retro.cli.interface import Context
+    from retro.memory.retrieval import Answer
+
+
+PATIENCE_SECONDS: Final = 3.0
+"""How long a question waits for memories to get their vectors; the rest get theirs later."""
 
 
 @contextmanager
@@ -76,3 +83,25 @@ def bring_up_to_date(context: Context) -> None:
             if failure.kind != "busy":
                 raise
             output.notice("another retro is writing; this is what was known before")
+
+
+def by_meaning(context: Context) -> Callable[[apsw.Connection, str, Sequence[str], bool], Answer] | None:
+    """What finds memories by words and meaning, with their vectors made up to date; None without the extra."""
+    from retro.semantic.model import load, wished
+
+    choice = wished(context.settings)
+    if choice is None:
+        return None
+    from retro.memory import meaning
+
+    model = lru_cache(maxsize=1)(partial(load, choice))
+    with sessions.reading(context) as index:
+        waiting = index is not None and meaning.pending(index, choice.identity)
+    if waiting:
+        try:
+            with writing(context) as connection:
+                meaning.fill(connection, choice, model, time.monotonic() + PATIENCE_SECONDS)
+        except Failure as failure:
+            if failure.kind != "busy":
+                raise
+    return lambda index, query, where, accepted: meaning.retrieve(index, query, where, accepted, choice, model)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Final
 
 from retro.cli import moments, output
@@ -52,18 +53,22 @@ def run(args: argparse.Namespace, context: Context) -> int:
 
 def fill_index(context: Context, choice: Choice, seconds: float | None) -> tuple[int, int]:
     """Give vectors to what has none, for so long at most: how many passages got theirs, and how many have none."""
+    from retro.memory import meaning
     from retro.semantic.keeping import fill, pending
 
     if not os.path.exists(context.places.index):
         return 0, 0
     connection = open_writer(context.places.index)
     try:
+        model = lru_cache(maxsize=1)(partial(load, choice))
+        until = None if seconds is None else time.monotonic() + seconds
+        if meaning.pending(connection, choice.identity):
+            meaning.fill(connection, choice, model, until)
         waiting = pending(connection, choice.identity)
         if not waiting:
             return 0, 0
-        until = None if seconds is None else time.monotonic() + seconds
         with output.Progress("vectors", waiting) as progress:
-            done = fill(connection, choice, load(choice), until=until, say=progress.advance)
+            done = fill(connection, choice, model(), until=until, say=progress.advance)
         return done, pending(connection, choice.identity)
     finally:
         connection.close()

@@ -482,6 +482,13 @@ CREATE TABLE memory_link (
     PRIMARY KEY (memory, target)
 ) STRICT, WITHOUT ROWID;
 
+-- Vectors of memories, by a hash of what they were made of: an extra, as those of passages.
+CREATE TABLE memory_vector (
+    text   BLOB PRIMARY KEY,
+    scale  REAL NOT NULL,
+    vector BLOB NOT NULL
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE weave (
     id         TEXT PRIMARY KEY,
     at         TEXT NOT NULL,
