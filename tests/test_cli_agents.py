@@ -111,6 +111,14 @@ def test_a_file_is_told_by_what_stands_in_it(host: str, retro: Retro, isolated: 
     assert f"{place['path']}: {host}" in retro.says("agents", "check", place["path"])
 
 
+def test_what_stands_beside_a_session_is_its_hosts(retro: Retro, isolated: Path) -> None:
+    make_home("posit", isolated)
+    tree = next(isolated.rglob("conversation.json"))
+    (file,) = retro.json("agents", "check", str(tree))["files"]
+    assert (file["host"], file["passed"], file["beside"], file["sources"]) == ("posit", True, True, [])
+    assert "it stands beside a session, and is kept with it" in retro.says("agents", "check", str(tree))
+
+
 def test_what_nobody_wrote_or_is_damaged_does_not_pass(retro: Retro, demo_home: Path, tmp_path: Path) -> None:
     file = next((demo_home / "projects").rglob("*.jsonl"))
     (tmp_path / "notes.txt").write_text("nothing")

@@ -159,7 +159,7 @@ def claims(path: str) -> list[Source]:
     """What a path given by the user stands for: a session's file or folder, or a folder with some."""
     path = os.path.abspath(path)
     if not os.path.isdir(path):
-        wanted = os.path.basename(path) in (UPDATES, HISTORY, SUMMARY) and os.path.isfile(path)
+        wanted = os.path.basename(path) in (UPDATES, HISTORY, SUMMARY, EVENTS) and os.path.isfile(path)
         return _claimed(os.path.dirname(path)) if wanted else []
     if _holds(path):
         return list(discover(Root(HOST, path, "given"), {}))

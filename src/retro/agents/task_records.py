@@ -126,9 +126,9 @@ class TaskReader(PlainReader):
                 self._returned(block)
             elif kind in IMAGES:
                 images.append(image_in(block))
-            elif kind not in TEXTS:
+            elif kind not in TEXTS or (block and "text" not in block):
                 other(self, block, kind)
-            elif text := self._added(string(block.get("text")) or ""):
+            elif text := self._added(text_in(block.get("text"))):
                 typed.append(text)
         if typed or (images and not came):
             self._typed("\n".join(typed), images)
@@ -177,8 +177,8 @@ class TaskReader(PlainReader):
         self.use(first(about, "id", "modelId"))
         for block in blocks(message.get("content")):
             kind = string(block.get("type")) or "text"
-            if kind in TEXTS:
-                self._say(string(block.get("text")) or "")
+            if kind in TEXTS and "text" in block:
+                self._say(text_in(block.get("text")))
             elif kind in CALLS:
                 self._called(
                     first(block, "id", "toolCallId"), first(block, "name", "toolName") or "tool", block.get("input")

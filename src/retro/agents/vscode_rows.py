@@ -45,27 +45,39 @@ EDITS: Final = frozenset({"textEditGroup", "notebookEditGroup"})
 # --- the mutation log ------------------------------------------------------------------------------------------------
 
 
-def replay(entries: Iterable[object]) -> Fields:
-    """The state that a log of mutations adds up to.
+UNAPPLIED: Final = "retro:unapplied"
+"""Member of a state: changes in its log that could not be made."""
 
-    Raises ValueError where an entry is none, or changes what is not there.
+
+def replay(entries: Iterable[object]) -> Fields:
+    """The state that a log of mutations adds up to; what is none, or changes what is not there, is kept beside it.
+
+    Raises ValueError where there is no state to change.
     """
     state: object = None
+    left = list[object]()
     for number, entry in enumerate(entries, 1):
         fields = mapping(entry)
-        kind = fields.get("kind")
-        if kind == INITIAL:
+        if fields.get("kind") == INITIAL:
             state = fields.get("v")
         elif not isinstance(state, dict):
             raise ValueError(f"line {number}: a change before there is a state")
-        else:
-            try:
-                _apply(state, kind, items(fields.get("k")), fields)
-            except (TypeError, LookupError) as error:
-                raise ValueError(f"line {number}: {error}") from None
+        elif not _applied(state, fields):
+            left.append(entry)
     if not isinstance(state, dict):
         raise ValueError("no state")
-    return state
+    return state | {UNAPPLIED: left} if left else state
+
+
+def _applied(state: object, entry: Fields) -> bool:
+    """Make a change; whether it is one, of something that is there."""
+    if "kind" not in entry:
+        return False
+    try:
+        _apply(state, entry["kind"], items(entry.get("k")), entry)
+    except (TypeError, ValueError, LookupError):
+        return False
+    return True
 
 
 def _apply(state: object, kind: object, path: list[object], entry: Fields) -> None:
@@ -132,7 +144,7 @@ def state_of(data: bytes) -> Fields:
     if head.startswith(b'{"kind"') or b'{"kind":0' in head.replace(b" ", b""):
         lines = data.split(b"\n")
         unfinished = lines.pop()
-        entries = [decode_damaged(line) for line in lines if line.strip()]
+        entries = [_entry(line) for line in lines if line.strip()]
         try:
             entries += [decode_damaged(unfinished)] if unfinished.strip() else []
         except msgspec.DecodeError:
@@ -144,17 +156,27 @@ def state_of(data: bytes) -> Fields:
     return state
 
 
+def _entry(line: bytes) -> object:
+    """A line of a log, or what is left of one."""
+    try:
+        return decode_damaged(line)
+    except (ValueError, RecursionError):
+        return {"line": line.decode("utf-8", "replace")}
+
+
 # --- rows ------------------------------------------------------------------------------------------------------------
 
 
 def rows(state: Fields) -> Iterator[Fields]:
     """The rows of a chat, in the order in which they happened; every value of the state is in one of them."""
-    apart = {"requests", "inputState", "pendingRequests"}
+    apart = {"requests", "inputState", "pendingRequests", UNAPPLIED}
     yield {"row": "session", "session": {name: value for name, value in state.items() if name not in apart}}
     for at, request in enumerate(items(state.get("requests"))):
         yield from _request(at, mapping(request))
     for place, pending in enumerate(items(state.get("pendingRequests"))):
         yield {"row": "pending", "at": place, "pending": pending}
+    for place, entry in enumerate(items(state.get(UNAPPLIED))):
+        yield {"row": "unapplied", "at": place, "entry": entry}
     if state.get("inputState") is not None:
         yield {"row": "input", "input": state["inputState"]}
 

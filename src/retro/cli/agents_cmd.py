@@ -41,6 +41,8 @@ class Checked(msgspec.Struct):
     passed: bool
     problems: list[str]
     sources: list[Trial]
+    beside: bool = False
+    """It has no records: it stands beside a session, and is kept with it."""
 
 
 def add_arguments(parser: Parser) -> None:
@@ -125,12 +127,14 @@ def _checked(path: str) -> Checked:
     full = os.path.expanduser(path)
     if not os.path.exists(full):
         raise Failure("not_found", f"there is no file {path}", "retro agents shows where agents keep their sessions")
-    trials = [read(source) for source in transcripts(agents.claimed(path))]
+    sources = list(agents.claimed(path))
+    trials = [read(source) for source in transcripts(sources)]
     claiming = agents.claiming(full)
-    hosts = list(dict.fromkeys(trial.host for trial in trials))
-    problems = _problems(trials)
+    hosts = list(dict.fromkeys(source.host for source in sources))
+    beside = bool(sources) and not trials
+    problems = [] if beside else _problems(trials)
     host = hosts[0] if len(hosts) == 1 else None
-    return Checked(path, host, claiming, not problems, problems, trials)
+    return Checked(path, host, claiming, not problems, problems, trials, beside)
 
 
 def _problems(trials: list[Trial]) -> list[str]:
@@ -154,7 +158,7 @@ def _problems(trials: list[Trial]) -> list[str]:
 def _say_checked(one: Checked) -> None:
     others = [host for host in one.claimed_by if host != one.host]
     beside = f" ({', '.join(others)} would take it as well)" if one.host and others else ""
-    what = one.host or (", ".join(one.claimed_by) if one.sources else "nobody's")
+    what = one.host or (", ".join(one.claimed_by) if one.sources or one.beside else "nobody's")
     output.say(f"{one.path}: {what}{beside}", "bold")
     if one.sources:
         columns = [Column("session"), Column("source"), *(Column(name, right=True) for name in FIGURES)]
@@ -162,7 +166,9 @@ def _say_checked(one: Checked) -> None:
         _say_types(one.sources)
     for problem in one.problems:
         output.say(problem, "red")
-    if one.passed:
+    if one.beside:
+        output.say("it stands beside a session, and is kept with it")
+    elif one.passed:
         output.say("it reads well", "green")
     output.say()
 
