@@ -10,6 +10,7 @@ import apsw
 import pytest
 
 from cli_support import AGENTS, FIX, Retro, retro, root, swept
+from retro import inbox
 from retro.index.database import open_writer
 from retro.places import Places
 from retro.upkeep import forget
@@ -74,6 +75,19 @@ def test_nothing_of_it_is_left_anywhere(retro: Retro, root: Path, told: Path) ->
     assert mentions(root, SESSION) == []
     assert content(root).events == others
     assert told.exists()
+
+
+def test_what_light_commands_told_of_it_goes_and_what_they_told_of_others_stays(
+    retro: Retro, root: Path, told: Path
+) -> None:
+    places = Places(str(root))
+    for session_id in (SESSION, FIX):
+        for log in (inbox.ENDED, inbox.CALLS):
+            inbox.append(places, log, {"host": "claude", "session_id": session_id, "path": f"/{session_id}.jsonl"})
+    retro.says("forget", "claude", SESSION, "--yes")
+    assert mentions(root, SESSION) == []
+    for log in (inbox.ENDED, inbox.CALLS):
+        assert [line["session_id"] for line in inbox.last(places, log, 9)] == [FIX]
 
 
 def test_no_sweep_import_or_reindex_brings_it_back(retro: Retro, root: Path, told: Path) -> None:

@@ -277,7 +277,7 @@ def test_a_damaged_line_of_the_inbox_is_named_and_taken_out(
     assert bool(found) == (len(sound_lines) < len(changed.splitlines()))
     for one in found:
         assert (one.source, one.file) == (INBOX, str(file))
-        inbox.mend(places, one.file)
+        inbox.mend(one.file)
     assert examine_decisions(places) == []
     assert (file.read_bytes() if file.exists() else b"") == b"".join(sound_lines)
 

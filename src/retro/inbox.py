@@ -11,7 +11,7 @@ from retro.places import Places, make_private_dir, open_private, write_private
 
 TYPE_CHECKING = False  # as in places: this is on the light path
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
 LINE_LIMIT = 64 * 1024
 """Bytes; a longer line is not written: nothing that a light command has to say is so long."""
@@ -149,15 +149,29 @@ def flaws(places: Places) -> list[tuple[str, int]]:
     return found
 
 
-def mend(places: Places, path: str) -> None:
+def mend(path: str) -> None:
     """Take damaged lines out of a log; what is written to it meanwhile stays. The caller holds the archive's lock."""
-    aside = f"{path}.damaged"
+    _sift(path, _is_object)
+
+
+def forget(places: Places, session_ids: Iterable[str]) -> None:
+    """Take out every line that names one of these sessions. The caller holds the archive's lock."""
+    import json
+
+    names = [json.dumps(session_id)[1:-1].encode("ascii") for session_id in session_ids]
+    for path in _files(places):
+        if any(name in line for line in _lines(path) for name in names):
+            _sift(path, lambda line: not any(name in line for name in names))
+
+
+def _sift(path: str, keeps: Callable[[bytes], bool]) -> None:
+    aside = f"{path}.sifted"
     os.rename(path, aside)
-    sound = b"".join(line for line in _lines(aside) if _is_object(line))
-    if sound:
+    left = b"".join(line for line in _lines(aside) if keeps(line))
+    if left:
         descriptor = open_private(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         try:
-            os.write(descriptor, sound)
+            os.write(descriptor, left)
         finally:
             os.close(descriptor)
     os.unlink(aside)

@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Iterable
 
+from retro import inbox
 from retro.archive.state_log import FORGOTTEN, WELCOME, Decision, append, forgotten, name_hash
 from retro.archive.traces import erase_files, erase_mentions
 from retro.digests import keeping
@@ -44,6 +45,7 @@ def erase(places: Places, sessions: list[SessionKey]) -> bool:
     if sessions:
         erase_mentions(places, [session_id for _, session_id in sessions])
         learning.intake(places)
+        inbox.forget(places, [session_id for _, session_id in sessions])
         store.forget_sessions(places, sessions)
         own.forget(places, sessions)
     for suffix in ("", "-wal", "-shm"):  # half an index, of a rebuild that was killed

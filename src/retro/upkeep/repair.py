@@ -87,7 +87,7 @@ def repair(places: Places, settings: Settings, damages: list[Damage]) -> None:
                 _pin_again(connection, places)
                 damage.mended, damage.outcome = True, "written again without it; pins come from the index"
             elif damage.source == INBOX:
-                inbox.mend(places, damage.file)
+                inbox.mend(damage.file)
                 damage.mended, damage.outcome = True, "the line was taken out"
             elif damage.source == LEDGER:
                 Ledger(connection, places.ledger, lambda: prices.load(settings.folder)[0]).rewrite()
