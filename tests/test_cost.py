@@ -16,6 +16,7 @@ import pytest
 
 from cli_support import Retro, retro, root
 from ledger_support import Lab, context, count, meta, said, tokens
+from retro.cli import output
 
 __all__ = ["retro", "root"]
 
@@ -253,3 +254,14 @@ def test_before_the_first_sweep_reports_say_what_to_do(retro: Retro, report: str
     assert retro.says("cost", *([report] if report else [])) == (
         "Nothing is kept yet; retro sweep captures every session on this machine.\n"
     )
+
+
+@pytest.mark.parametrize("report", EVERY)
+def test_a_narrow_terminal_is_shown_fewer_columns(
+    lab: Lab, retro: Retro, monkeypatch: pytest.MonkeyPatch, report: str
+) -> None:
+    monkeypatch.setattr(output, "terminal_width", lambda stream: 64)
+    lines = retro("cost", report, "--breakdown", "--timezone", "UTC").out.splitlines()
+    assert len(lines) > 3
+    assert "output" in lines[0] and "cache read" not in lines[0]
+    assert report in ("session", "blocks") or max(map(len, lines[:3])) <= 64

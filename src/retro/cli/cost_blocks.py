@@ -7,7 +7,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from retro.cli import output
-from retro.cli.cost_shown import cells, columns, dearest, dollars, nothing, say_doubts, write_csv
+from retro.cli.cost_shown import cells, dearest, dollars, nothing, print_fitting, say_doubts, write_csv
 from retro.cli.output import Column, Styled
 from retro.ledger import blocks, reports, written
 from retro.ledger.blocks import Block
@@ -47,7 +47,7 @@ def run(index: apsw.Connection | None, asked: Asked, args: argparse.Namespace, c
         kept = found[-asked.limit :] if asked.limit is not None else found
         if index is not None:
             blocks.with_shares(index, asked.wanted, kept)
-        _print(asked, args, kept, now, limit)
+        _print(asked, args, kept, now)
         if len(kept) < len(found):
             output.notice(f"{len(kept)} of {len(found)}, the newest; --limit shows more")
         _print_running(kept, now, limit)
@@ -70,17 +70,21 @@ def _flat(row: dict[str, Any]) -> dict[str, Any]:
 # --- as a table ------------------------------------------------------------------------------------------------------
 
 
-def _print(asked: Asked, args: argparse.Namespace, kept: list[Block], now: int, limit: int | None) -> None:
+def _print(asked: Asked, args: argparse.Namespace, kept: list[Block], now: int) -> None:
     several = len({block.host for block in kept}) > 1
-    rows: list[list[str | Styled]] = []
-    for block in kept[::-1] if asked.newest_first else kept:
-        head: list[str | Styled] = [_when(block.start, asked.zone), _state(block, now)]
-        rows.append([*head, *([block.host] if several else []), *cells(block.amount, args.compact)])
-        if args.breakdown:
-            for model, share in dearest(block.amount):
-                rows.append([f"  {model or '(no model)'}", *[""] * (1 + several), *cells(share, args.compact)])
+
+    def rows(compact: bool) -> list[list[str | Styled]]:
+        found: list[list[str | Styled]] = []
+        for block in kept[::-1] if asked.newest_first else kept:
+            head: list[str | Styled] = [_when(block.start, asked.zone), _state(block, now)]
+            found.append([*head, *([block.host] if several else []), *cells(block.amount, compact)])
+            if args.breakdown:
+                for model, share in dearest(block.amount):
+                    found.append([f"  {model or '(no model)'}", *[""] * (1 + several), *cells(share, compact)])
+        return found
+
     names = ["block", "", *(["host"] if several else [])]
-    output.table(rows, [*map(Column, names), *columns(args.compact)])
+    print_fitting(rows, [*map(Column, names)], args.compact)
 
 
 def _print_running(kept: list[Block], now: int, limit: int | None) -> None:

@@ -8,8 +8,8 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from retro.cli import moments, opening, output
-from retro.cli.cost_shown import cells, columns, nothing, say_doubts, show
-from retro.cli.output import Column
+from retro.cli.cost_shown import cells, nothing, print_fitting, say_doubts, show
+from retro.cli.output import Column, Styled
 from retro.failure import WRONG_USAGE, Failure
 from retro.ledger import calendar, entries, reports, written
 from retro.ledger.calendar import Zone
@@ -220,7 +220,11 @@ def _glance(index: apsw.Connection | None, wanted: Wanted, zone: Zone, context: 
     if index is None:
         output.say(nothing(context))
         return 0
-    rows = [[f"this {name}" if name != "today" else name, *cells(amount, False)] for name, amount in amounts.items()]
-    output.table(rows, [Column(""), *columns(False)])
+
+    def rows(compact: bool) -> list[list[str | Styled]]:
+        titles = {"today": "today", "week": "this week", "month": "this month"}
+        return [[titles[name], *cells(amount, compact)] for name, amount in amounts.items()]
+
+    print_fitting(rows, [Column("")], False)
     say_doubts(amounts["month"])
     return 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from retro.cli import moments, output
@@ -103,15 +103,25 @@ def _print_table(args: argparse.Namespace, table: Table, ids: dict[str, str]) ->
     width = output.terminal_width(sys.stdout)
     compact = args.compact or ("title" in shown and width is not None and width < WIDE)
     named_by = [Column(_TITLES.get(name, name), shrink=name in ("title", "project")) for name in shown]
-    rows: list[list[str | Styled]] = []
-    for named, amount in table.entries:
-        by_name = dict(zip(table.names, named, strict=True))
-        rows.append([*(_named(name, by_name[name], ids) for name in shown), *cells(amount, compact)])
-        if args.breakdown:
-            for model, share in dearest(amount):
-                rows.append([*_padded(f"  {model or '(no model)'}", len(shown)), *cells(share, compact)])
-    rows.append([*(Styled(cell, "bold") for cell in _padded("total", len(shown))), *cells(table.total, compact)])
-    output.table(rows, [*named_by, *columns(compact)])
+
+    def rows(compact: bool) -> list[list[str | Styled]]:
+        found: list[list[str | Styled]] = []
+        for named, amount in table.entries:
+            by_name = dict(zip(table.names, named, strict=True))
+            found.append([*(_named(name, by_name[name], ids) for name in shown), *cells(amount, compact)])
+            if args.breakdown:
+                for model, share in dearest(amount):
+                    found.append([*_padded(f"  {model or '(no model)'}", len(shown)), *cells(share, compact)])
+        total = (Styled(cell, "bold") for cell in _padded("total", len(shown)))
+        return [*found, [*total, *cells(table.total, compact)]]
+
+    print_fitting(rows, named_by, compact)
+
+
+def print_fitting(rows: Callable[[bool], list[list[str | Styled]]], named_by: list[Column], compact: bool) -> None:
+    """Print rows that end in the cells of an amount: all of them, or the few where a terminal has no room for more."""
+    compact = compact or not output.fits(rows(False), [*named_by, *columns(False)])
+    output.table(rows(compact), [*named_by, *columns(compact)])
 
 
 def _padded(first: str, width: int) -> list[str]:

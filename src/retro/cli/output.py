@@ -237,6 +237,15 @@ def table_lines(
     return [_line(row, columns, widths, color) for row in cells]
 
 
+def fits(rows: Iterable[Sequence[str | Styled]], columns: Sequence[Column]) -> bool:
+    """Whether a table is no wider than the terminal, as far as its `shrink` columns can be cut."""
+    width = terminal_width(sys.stdout)
+    if width is None:
+        return True
+    lines = table_lines(rows, columns, width, color=False)
+    return max(map(display_width, lines)) <= width
+
+
 def terminal_width(stream: TextIO) -> int | None:
     """The cells of a line, None where it is no terminal and nothing must be cut."""
     if not _is_terminal(stream):

@@ -258,7 +258,10 @@ def read_overrides(path: str) -> Table:
 
 
 def _overridden(name: str, content: object) -> list[Price]:
-    rows = msgspec.convert(content if isinstance(content, list) else [content], list[_Override])
+    try:
+        rows = msgspec.convert(content if isinstance(content, list) else [content], list[_Override])
+    except msgspec.ValidationError as error:
+        raise ValueError(f"{name}: {error}") from None
     return [_price_of(name, row) for row in rows]
 
 
