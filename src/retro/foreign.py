@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import datetime, timezone
+from functools import partial
 from importlib import resources
 from statistics import median
 from typing import TYPE_CHECKING, Final
@@ -36,6 +37,9 @@ WINDOWS: Final = 16
 VECTORED: Final = 8
 """From so many of its passages, from its beginning to its end."""
 
+AT_ONCE: Final = 256
+"""Passages that get their vectors together: of many, those of like length are, and little is filled up."""
+
 MOST_PASSAGES: Final = 1 << 32
 """Of one document."""
 
@@ -44,6 +48,9 @@ DEEP: Final = 200
 
 LONG: Final = 1000
 """Characters: where half of the documents are longer, each is looked for as a session is, else as a turn of one."""
+
+Say = Callable[[int, int], None]
+"""Told how many passages there are in all, and how many more of them are done."""
 
 _last_number = re.compile(r"\d+\D*$")
 
@@ -63,8 +70,10 @@ class Library:
     Long ones are sessions; short ones are turns, those side by side whose ids begin alike of one session.
     """
 
-    def __init__(self, documents: Iterable[Document], choice: Choice | None = None) -> None:
-        """With a model, they are found by meaning too."""
+    def __init__(
+        self, documents: Iterable[Document], choice: Choice | None = None, say: Say = lambda waiting, done: None
+    ) -> None:
+        """With a model, they are found by meaning too. Making the vectors takes time; `say` is told how far it is."""
         self._connection = apsw.Connection(":memory:")
         self._connection.execute(resources.files("retro.index").joinpath("schema.sql").read_text("utf-8"))
         self._ids: dict[tuple[int, int | None], str] = {}
@@ -92,7 +101,10 @@ class Library:
             keeping.begin(self._connection, choice.identity)
             each = self._leave_out() / max(len(given), 1)
             most = max(1, round(WINDOWS / max(each, 1)))
-            keeping.fill(self._connection, choice, self._meaning.model, most=most)
+            waiting = keeping.pending(self._connection, choice.identity)
+            keeping.fill(
+                *(self._connection, choice, self._meaning.model), most=most, at_once=AT_ONCE, say=partial(say, waiting)
+            )
 
     def __len__(self) -> int:
         """How many there are."""

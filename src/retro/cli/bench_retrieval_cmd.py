@@ -59,7 +59,13 @@ def run(args: argparse.Namespace, context: Context) -> int:
         raise Failure("usage", "--json and the answers cannot both go to stdout", "--out FILE", WRONG_USAGE)
     began = time.perf_counter()
     choice = None if args.keywords else wished(context.settings)
-    library = Library(_documents(args.corpus), choice)
+    with output.Progress("vectors") as progress:
+
+        def say(waiting: int, done: int) -> None:
+            progress.items = waiting
+            progress.advance(done)
+
+        library = Library(_documents(args.corpus), choice, say)
     indexed = time.perf_counter() - began
     answers = [_answer(library, question, args.k) for question in _lines(args.queries, Question)]
     _write(args.out, answers)

@@ -50,16 +50,17 @@ def fill(
     *,
     most: int | None = None,
     until: float | None = None,
+    at_once: int | None = None,
     say: Callable[[int], None] = lambda passages: None,
 ) -> int:
     """Give vectors to passages that have none, the newest first; how many got theirs.
 
-    Each step is a transaction. It ends when all have theirs, or at a time of the monotonic clock; `most` windows of a
-    passage get one.
+    Each step, of so many passages at once, is a transaction. It ends when all have theirs, or at a time of the
+    monotonic clock; `most` windows of a passage get one.
     """
     begin(connection, choice.identity)
     done = 0
-    for step in _steps(connection):
+    for step in _steps(connection, at_once or AT_ONCE):
         windows = [(number, window) for number, body in step for window in _few(cut(unpacked(body)), most)]
         small, scales = _encoded(model, [window.text for _, window in windows], choice.batch)
         of: dict[int, list[int]] = {number: [] for number, _ in step}
@@ -86,14 +87,14 @@ def fill(
     return done
 
 
-def _steps(connection: apsw.Connection) -> Iterator[list[tuple[int, bytes]]]:
+def _steps(connection: apsw.Connection, at_once: int) -> Iterator[list[tuple[int, bytes]]]:
     query = (
         "SELECT id, body FROM passage JOIN passage_body USING (id)"  # noqa: S608 - our own words
         f" WHERE id < ? AND {_WITHOUT} ORDER BY id DESC LIMIT ?"
     )
     last = 1 << 62
     while True:
-        step = list(rows(connection, query, (last, AT_ONCE)))
+        step = list(rows(connection, query, (last, at_once)))
         if not step:
             return
         yield step
