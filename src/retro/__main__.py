@@ -25,8 +25,8 @@ def command() -> None:
     waits for that: what was written is flushed, and the system takes back the rest.
     """
     code = main()
-    threads = sys.modules.get("threading")
-    if "multiprocessing" in sys.modules or (threads is not None and threads.active_count() > 1):
+    threads, processes = sys.modules.get("threading"), sys.modules.get("multiprocessing")
+    if (processes is not None and processes.active_children()) or (threads is not None and threads.active_count() > 1):
         sys.exit(code)
     try:
         for stream in (sys.stdout, sys.stderr):
