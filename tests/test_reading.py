@@ -143,7 +143,7 @@ def test_events_come_back_as_they_were_written(tmp_path: Path) -> None:
     ]
     frames = FrameWriter(path, 0, b"")
     counted: list[str] = []
-    writer = EventWriter(frames, lambda found: counted.append(found.event_id))
+    writer = EventWriter(frames, lambda found: counted.extend(event.event_id for event in found))
     writer.add(given_events)
     writer.flush()
     frames.close()
@@ -158,7 +158,7 @@ def test_what_is_dropped_was_never_written(tmp_path: Path) -> None:
     path = str(tmp_path / "events.zst")
     frames = FrameWriter(path, 0, b"")
     counted: list[str] = []
-    writer = EventWriter(frames, lambda found: counted.append(found.event_id))
+    writer = EventWriter(frames, lambda found: counted.extend(event.event_id for event in found))
     writer.add([event("kept", 0)])
     writer.flush()
     writer.add([event("dropped", 1)])

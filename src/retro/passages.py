@@ -121,8 +121,7 @@ class Passages:
         self._hear(event)
         failed = is_failure(event)
         for column, text in _texts(event, failed):
-            for part in _parts(text):
-                size = _size(part)
+            for part, size in _parts(text):
                 if self._size + size > SIZE:
                     self._close()
                 self._started = self._started or event.timestamp
@@ -254,20 +253,22 @@ def _shortened(text: str, head: int, tail: int) -> str:
     return f"{text[:head]}{CUT}{text[-tail:]}" if tail else f"{text[:head]}{CUT}"
 
 
-def _parts(text: str) -> Iterator[str]:
-    """A text in parts that fit into a passage, cut between lines or words where there are any."""
+def _parts(text: str) -> list[tuple[str, int]]:
+    """A text in parts that fit into a passage, with their sizes, cut between lines or words where there are any."""
     if END in text or UNIT in text or "\0" in text:
         text = text.translate(_MARKS)
-    while _size(text) > SIZE:
+    parts: list[tuple[str, int]] = []
+    while (size := _size(text)) > SIZE:
         head = text[:SIZE] if text.isascii() else text.encode("utf-8", "replace")[:SIZE].decode("utf-8", "ignore")
         place = head.rfind("\n", SIZE // 8)
         if place < 0:
             place = head.rfind(" ", SIZE // 8)
         at = place + 1 or len(head)
-        yield text[:at]
+        parts.append((text[:at], _size(text[:at])))
         text = text[at:]
     if text:
-        yield text
+        parts.append((text, size))
+    return parts
 
 
 def _size(text: str) -> int:

@@ -181,16 +181,21 @@ class Recording:
             self._events = EventWriter(self._frames, self._count)
         return self._events
 
-    def _count(self, event: Event) -> None:
-        self._landmarks.add(event)
-        if self._fold is not None and self._fold.add(event):
-            note(self._notes, event)
-            if self.state.notes is not None and self.state.evicted:  # the whole cannot be read again
-                note(self.state.notes, event)
+    def _count(self, events: list[Event]) -> None:
+        for event in events:
+            self._landmarks.add(event)
+        if self._fold is not None:
+            whole = self.state.notes if self.state.evicted else None
+            for event in filter(self._fold.add, events):
+                note(self._notes, event)
+                if whole is not None:  # it cannot be read again
+                    note(whole, event)
         if self._cutting is not None:
-            self._cutting.add(event)
+            for event in events:
+                self._cutting.add(event)
         if self._tracker is not None:
-            self._tracker.add(event)
+            for event in events:
+                self._tracker.add(event)
 
     def _flush(self) -> None:
         if self._events is not None and self._frames is not None:

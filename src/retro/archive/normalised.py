@@ -26,9 +26,9 @@ _encode = msgspec.json.Encoder().encode
 class EventWriter:
     """Collects events and appends them frame by frame; nothing is written or counted before it is masked."""
 
-    def __init__(self, frames: FrameWriter, each: Callable[[Event], None]) -> None:
+    def __init__(self, frames: FrameWriter, count: Callable[[list[Event]], None]) -> None:
         self._frames = frames
-        self._each = each
+        self._count = count
         self._events: list[Event] = []
         self._lines: list[bytes] = []
         self._written: list[bytes] = []
@@ -53,8 +53,7 @@ class EventWriter:
         self._screen()
         self._lines.append(b"")
         self._frames.write(b"\n".join(self._lines))
-        for event in self._events:
-            self._each(event)
+        self._count(self._events)
         self.count += len(self._events)
         self.drop()
 
