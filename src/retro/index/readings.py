@@ -134,8 +134,14 @@ def flaw(connection: apsw.Connection, folder: str) -> tuple[str, str] | None:
     return None
 
 
+def _sessions(connection: apsw.Connection) -> int:
+    """How many sessions were read: as many as the signal that was read of most. To count those of all readings takes
+    the longer the more there are."""
+    return int(next(rows(connection, "SELECT coalesce(max(readings + missing), 0) FROM aggregate"))[0])
+
+
 def _summary(connection: apsw.Connection, found: list[Spread]) -> bytes:
-    sessions = next(rows(connection, "SELECT count(DISTINCT session) FROM reading"))[0]
+    sessions = _sessions(connection)
     return summary.text(sessions, found, _standing_out(connection)).encode("utf-8", "replace")
 
 
@@ -152,7 +158,7 @@ def _standing_out(connection: apsw.Connection) -> dict[str, list[summary.Outstan
 
 
 def _sums(connection: apsw.Connection, found: list[Spread]) -> bytes:
-    sessions = next(rows(connection, "SELECT count(DISTINCT session) FROM reading"))[0]
+    sessions = _sessions(connection)
     content = {"schema": log.SCHEMA, "sessions": sessions, "signals": {spread.signal: spread for spread in found}}
     return msgspec.json.format(_json(content), indent=1) + b"\n"
 
