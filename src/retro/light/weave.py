@@ -53,6 +53,24 @@ _DOUBTFUL = (
     "# system",
     "#system",
     "[secret:",
+    "obey",
+    "system:",
+    "assistant:",
+    "developer:",
+    "developer mode",
+    "do anything now",
+    "instructions",
+    "instruction:",
+    "from now on",
+    "you are",
+    "you're",
+    "act as",
+    "pretend",
+    "jailbr",
+    "the user",
+    "the human",
+    "[memory ",
+    "[/memory",
 )
 
 
@@ -221,7 +239,7 @@ def is_sound(hit: Hit) -> bool:
         return True
     from retro import secrets
 
-    return not secrets.marks(text) and not secrets.mask(text).found and "[secret:" not in text
+    return not secrets.orders(text) and not secrets.mask(text).found and "[secret:" not in text
 
 
 _KEYWORDS = (

@@ -12,6 +12,6 @@ from retro.mining.filters import strings
 def findings(item: Item) -> list[str]:
     """What speaks against handing it out; nothing where nothing does."""
     texts = list(strings(msgspec.to_builtins(item)))
-    found = [f"hostile text: {name}" for name in secrets.marks("\n".join(texts))]
+    found = [f"hostile text: {name}" for name in secrets.orders("\n".join(texts))]
     rules = {rule for text in texts for rule in secrets.mask(text).found}
     return found + [f"secret: {rule}" for rule in sorted(rules)]

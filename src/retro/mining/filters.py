@@ -71,7 +71,7 @@ def objection(one: MemoryCandidate) -> str | None:
     whole = "\n".join(texts)
     if _MASKED.search(whole) or any(secrets.mask(text).found for text in texts):
         return SECRET
-    found = secrets.marks(whole)
+    found = secrets.orders(whole)
     if found:
         return f"hostile text: {', '.join(found)}"
     if one.risk == "high":

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from retro.secrets.hostile import mark_suspects, marks, visible
     from retro.secrets.masking import RULE_NAMES, Masked, mask, mask_value
+    from retro.secrets.orders import orders
     from retro.secrets.prefilter import suspects
 
 __all__ = [
@@ -18,6 +19,7 @@ __all__ = [
     "marks",
     "mask",
     "mask_value",
+    "orders",
     "suspects",
     "visible",
 ]
@@ -32,6 +34,7 @@ _ROOMS: Final = {
     "marks": "hostile",
     "mask": "masking",
     "mask_value": "masking",
+    "orders": "orders",
     "suspects": "prefilter",
     "visible": "hostile",
 }
