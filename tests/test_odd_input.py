@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import random
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from copy import deepcopy
 from pathlib import Path
 from typing import Any, Final
@@ -17,13 +17,14 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as effort
 from hypothesis import strategies as st
 
-from agent_support import CORPUS
+from agent_support import CORPUS, lines
+from agent_support import read as reading
 from retro import agents
 from retro.agents import databases
 from retro.agents.fields import between, parted
 from retro.agents.interface import LINES, TRANSCRIPT, Source
 from retro.config import Settings
-from retro.event import MOST, Quality, Usage
+from retro.event import MOST, EventType, Quality, Usage
 from retro.places import Places
 from retro.sweep import sweep
 from retro.trial import read as trial_of
@@ -233,3 +234,86 @@ def test_marks_that_are_opened_again_and_again_are_read_in_one_pass(mark: str) -
     assert between(text, mark, mark.replace("<", "</")) is None
     assert parted(text, mark, mark.replace("<", "</")) == ([], [text])
     assert parted(f"a{mark}b{mark}c</>d", mark, "</>") == ([f"b{mark}c"], ["a", "d"])
+
+
+_UUID: Final = "00000000-0000-4000-8000-000000000001"
+_WORDED: Final[dict[str, tuple[str, Callable[[Any], dict[str, Any]]]]] = {
+    "antigravity prompt": ("antigravity", lambda said: {"step_index": 1, "type": "USER_INPUT", "content": said}),
+    "antigravity answer": ("antigravity", lambda said: {"step_index": 1, "type": "PLANNER_RESPONSE", "content": said}),
+    "antigravity result": (
+        "antigravity",
+        lambda said: {"step_index": 1, "type": "VIEW_FILE", "source": "MODEL", "content": said},
+    ),
+    "claude prompt": ("claude", lambda said: {"type": "user", "uuid": _UUID, "message": {"content": said}}),
+    "claude answer": ("claude", lambda said: {"type": "assistant", "uuid": _UUID, "message": {"content": said}}),
+    "codex prompt": ("codex", lambda said: _rollout("event_msg", type="user_message", message=said)),
+    "codex answer": ("codex", lambda said: _rollout("event_msg", type="agent_message", message=said)),
+    "codex thought": ("codex", lambda said: _rollout("event_msg", type="agent_reasoning", text=said)),
+    "codex message": ("codex", lambda said: _rollout("response_item", type="message", role="user", content=said)),
+    "codex output": (
+        "codex",
+        lambda said: _rollout("response_item", type="function_call_output", call_id="c", output=said),
+    ),
+    "codex summary": ("codex", lambda said: _rollout("compacted", message=said)),
+    "copilot prompt": ("copilot", lambda said: {"type": "user.message", "data": {"content": said}}),
+    "copilot thought": ("copilot", lambda said: {"type": "assistant.message", "data": {"reasoningText": said}}),
+    "copilot result": (
+        "copilot",
+        lambda said: {"type": "tool.execution_complete", "data": {"toolCallId": "c", "result": {"content": said}}},
+    ),
+    "copilot error": (
+        "copilot",
+        lambda said: {"type": "tool.execution_complete", "data": {"toolCallId": "c", "error": {"message": said}}},
+    ),
+    "gemini prompt": ("gemini", lambda said: {"id": "m", "type": "user", "content": [{"text": said}]}),
+    "gemini answer": ("gemini", lambda said: {"id": "m", "type": "gemini", "content": said}),
+    "iflow prompt": ("iflow", lambda said: {"type": "user", "uuid": "u", "message": {"content": said}}),
+    "jetbrains prompt": ("jetbrains", lambda said: {"type": "user.message", "id": "i", "data": {"content": said}}),
+    "jetbrains answer": ("jetbrains", lambda said: {"type": "assistant.message", "id": "i", "data": {"text": said}}),
+    "pi prompt": (
+        "pi",
+        lambda said: {
+            "type": "message",
+            "message": {"role": "user", "content": [{"type": "text", "text": said}]},
+        },
+    ),
+    "pi result": (
+        "pi",
+        lambda said: {"type": "message", "message": {"role": "toolResult", "toolCallId": "c", "content": said}},
+    ),
+    "qwen prompt": ("qwen", lambda said: {"type": "user", "uuid": "u", "message": {"parts": [{"text": said}]}}),
+    "qwen answer": ("qwen", lambda said: {"type": "assistant", "uuid": "u", "message": {"parts": [{"text": said}]}}),
+}
+"""Records of hosts around somebody's words."""
+
+
+def _rollout(kind: str, **payload: Any) -> dict[str, Any]:
+    return {"timestamp": "2026-01-02T03:04:05.000Z", "type": kind, "payload": payload}
+
+
+@pytest.mark.parametrize("form", ["text", "list", "object", "block", "unknown"])
+@pytest.mark.parametrize("case", _WORDED)
+def test_words_are_told_whether_they_stand_alone_or_in_a_list_or_an_object(case: str, form: str) -> None:
+    host, record = _WORDED[case]
+    words = "the lighthouse keeper"
+    forms = {
+        "text": words,
+        "list": [words],
+        "object": {"text": words},
+        "block": [{"type": "text", "text": words}],
+        "unknown": {"told": {"by": words}},
+    }
+    found = reading(agents.named(host), lines(record(forms[form])), "s")
+    assert any(words in (event.text or "") for event in found.events), found.events
+    if form != "unknown" and host != "claude":
+        assert [event for event in found.events if event.event_type is EventType.UNKNOWN] == []
+        assert any((event.text or "").strip() == words for event in found.events), found.events
+
+
+def test_a_block_that_no_version_was_seen_to_write_is_kept_with_all_its_fields() -> None:
+    block = {"type": "hologram", "depth": {"words": "the lighthouse keeper"}}
+    for kind in ("user", "assistant"):
+        record = {"type": kind, "uuid": _UUID, "message": {"content": [{"type": "text", "text": "hi"}, block]}}
+        found = reading(agents.named("claude"), lines(record), "s")
+        (unknown,) = found.of_type(EventType.UNKNOWN)
+        assert json.loads(unknown.text or "") == block

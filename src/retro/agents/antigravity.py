@@ -9,7 +9,7 @@ from typing import ClassVar, Final
 
 from retro.agents.calls import Described, describe
 from retro.agents.emitter import one_line
-from retro.agents.fields import Fields, between, first, items, mapping, string
+from retro.agents.fields import Fields, between, first, items, mapping, string, words
 from retro.agents.homes import homes
 from retro.agents.interface import Facts, Root, Source
 from retro.agents.plain import PlainReader, parsed, time_of
@@ -122,11 +122,11 @@ class AntigravityReader(PlainReader):
 
     def tell(self, fields: Fields) -> str:
         """Add what a step says."""
-        kind, text = string(fields.get("type")) or "(none)", string(fields.get("content")) or ""
+        kind, text = string(fields.get("type")) or "(none)", words(fields.get("content"))
         if kind == "USER_INPUT":
             self._user(text)
         elif kind == "PLANNER_RESPONSE":
-            self.think(string(fields.get("thinking")) or "")
+            self.think(words(fields.get("thinking")))
             self.answer(text)
             self.state.notes.pop("open", None)  # calls whose results did not come
             for number, call in enumerate(items(fields.get("tool_calls"))):

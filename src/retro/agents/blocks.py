@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from retro.agents.emitter import one_line
-from retro.agents.fields import Fields, as_text, blocks, first, mapping, string
-from retro.agents.plain import PlainReader, exit_in, image_in, text_in
+from retro.agents.fields import Fields, as_text, blocks, first, first_words, mapping, string, text_in
+from retro.agents.plain import PlainReader, exit_in, image_in
 from retro.event import Actor, EventType
 
 TEXTS: Final = frozenset({"text", "input_text", "output_text"})
@@ -25,7 +25,7 @@ def answered(reader: PlainReader, content: object) -> None:
         if kind in TEXTS:
             _said(reader, block)
         elif kind in THOUGHTS:
-            reader.think(first(block, "thinking", "text", "think", "reasoning") or text_in(block.get("summary")))
+            reader.think(first_words(block, "thinking", "text", "think", "reasoning") or text_in(block.get("summary")))
         elif kind in CALLS:
             called(reader, block)
         else:
@@ -33,12 +33,11 @@ def answered(reader: PlainReader, content: object) -> None:
 
 
 def _said(reader: PlainReader, block: Fields) -> None:
-    """Words; a block that has none, and does not say what it is, is one that we do not know."""
-    words = text_in(block.get("text"))
-    if words or string(block.get("type")):
-        reader.answer(words)
+    """Words; a block that has no place for any is one that we do not know."""
+    if "text" in block:
+        reader.answer(text_in(block["text"]))
     elif block:
-        other(reader, block, "(none)")
+        other(reader, block, string(block.get("type")) or "(none)")
 
 
 def called(reader: PlainReader, block: Fields) -> None:
@@ -72,9 +71,9 @@ def asked(reader: PlainReader, content: object) -> None:
             returned(reader, block)
         elif kind in IMAGES:
             images.append(image_in(block))
-        elif kind in TEXTS:
-            texts.append(text_in(block.get("text")))
-        else:
+        elif kind in TEXTS and "text" in block:
+            texts.append(text_in(block["text"]))
+        elif block:
             other(reader, block, kind)
     spoke(reader, "\n".join(filter(None, texts)), list[object](images))
 

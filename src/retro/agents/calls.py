@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from retro.agents.emitter import Emitter, one_line
-from retro.agents.fields import as_text, first, items, kept, mapping
+from retro.agents.fields import as_text, first, first_words, items, kept, mapping, text_in, words
 from retro.event import Actor, EventType
 
 PATHS: Final = ("path", "file_path", "target_file", "filePath", "absolute_path", "notebook_path", "filename")
@@ -49,7 +49,7 @@ def describe(event_type: EventType, name: str, given: object) -> Described:
         text = "\n".join(filter(None, (first(fields, "query", "search_query"), first(fields, "url"))))
         described = Described(event_type, one_line(f"{name} {text}"), text) if text else None
     elif event_type is EventType.SUBAGENT_START:
-        text, about = first(fields, "prompt", "task") or "", first(fields, "description")
+        text, about = first_words(fields, "prompt", "task") or "", first(fields, "description")
         payload = kept(description=about, agent_type=first(fields, *KINDS))
         described = Described(event_type, one_line(about or text), text, payload=payload)
     return described or _any(name, given, fields)
@@ -67,17 +67,18 @@ def _ran(fields: Mapping[str, object]) -> Described | None:
 
 def _edited(path: str, fields: Mapping[str, object]) -> Described | None:
     """An edit as the lines it takes away and the lines it puts there."""
-    content = next((fields[name] for name in CONTENTS if isinstance(fields.get(name), str)), None)
+    given = (fields.get(name) for name in CONTENTS)
+    content = next((text_in(value) for value in given if isinstance(value, str) or words(value)), None)
     if content is not None:
         change: dict[str, object] = {"change": "write"}
-        return Described(EventType.FILE_EDIT, one_line(f"write {path}"), str(content), paths=[path], payload=change)
+        return Described(EventType.FILE_EDIT, one_line(f"write {path}"), content, paths=[path], payload=change)
     edits = [mapping(edit) for edit in items(fields.get("edits"))] or [dict(fields)]
-    text = "\n".join(filter(None, (difference(first(edit, *OLD), first(edit, *NEW)) for edit in edits)))
+    text = "\n".join(filter(None, (difference(first_words(edit, *OLD), first_words(edit, *NEW)) for edit in edits)))
     change = {"change": "replace"}
     return Described(
         EventType.FILE_EDIT,
         one_line(f"edit {path}"),
-        text or first(fields, *PATCHES),
+        text or first_words(fields, *PATCHES),
         paths=[path],
         payload=change,
     )

@@ -7,8 +7,8 @@ from typing import ClassVar, Final
 from retro.agents.blocks import RESULTS, answered, asked
 from retro.agents.chatfiles import CHAT, ENTRY, MESSAGE, UNCOUNTED
 from retro.agents.emitter import ALL
-from retro.agents.fields import Fields, blocks, first, items, mapping, string, whole
-from retro.agents.plain import PlainReader, text_in
+from retro.agents.fields import Fields, blocks, first, first_words, items, mapping, string, text_in, whole
+from retro.agents.plain import PlainReader
 
 _ABOUT: Final = ("save_id", "adapter", "updated_at", "timestamp", "cycle", "todos", "memory")
 _OURS: Final = frozenset({"assistant", "llm", "model"})
@@ -48,7 +48,7 @@ class ChatReader(PlainReader):
     def _entry(self, row: Fields) -> None:
         """A question with its answer, as older versions keep them."""
         self.use(row.get("model"))
-        question, answer = first(row, "request"), first(row, "original_response", "response")
+        question, answer = first_words(row, "request"), first_words(row, "original_response", "response")
         if question:
             self.prompt(question, local_time=row.get("timestamp"), files=row.get("selected_filepaths"))
         if answer:
@@ -87,9 +87,7 @@ class ChatReader(PlainReader):
         thought = message.get("reasoning") or message.get("reasoning_content")
         if thought:
             self.think(text_in(thought))
-        if isinstance(content, dict):
-            content = [content]
-        answered(self, [*blocks(content)])
+        answered(self, content)
         tools = mapping(message.get("tools"))
         for one in items(message.get("tool_calls")) or items(tools.get("calls")):
             call = mapping(one)

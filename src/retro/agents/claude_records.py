@@ -9,7 +9,18 @@ import msgspec
 
 from retro.agents import claude_host
 from retro.agents.claude_kinds import BOOKKEEPING_TYPES, HOST
-from retro.agents.claude_shapes import NOTHING, Block, Inner, Message, Record, decode_record, encode, lenient
+from retro.agents.claude_shapes import (
+    NOTHING,
+    Block,
+    Inner,
+    Message,
+    Record,
+    decode_any,
+    decode_record,
+    encode,
+    lenient,
+    mapping,
+)
 from retro.agents.claude_texts import (
     CONTINUED,
     INTERRUPTED,
@@ -183,13 +194,15 @@ class ClaudeReader:
         blocks = message.content
         if isinstance(blocks, str):
             blocks = [Block(kind="text", text=blocks)]
-        for block in blocks or ():
-            self._assistant_block(parsed, block, model, usage_id)
+        for place, block in enumerate(blocks or ()):
+            self._assistant_block(parsed, block, model, usage_id, place, record)
         if not self.out.emitted:
             self._speak("", model, usage_id)
         return verdict(MAPPED, "assistant")
 
-    def _assistant_block(self, parsed: Inner, block: Block, model: str | None, usage_id: str | None) -> None:
+    def _assistant_block(
+        self, parsed: Inner, block: Block, model: str | None, usage_id: str | None, place: int, record: bytes
+    ) -> None:
         actor = Actor.SUBAGENT if self.out.agent_id else Actor.ASSISTANT
         if block.kind == "text":
             if parsed.is_api_error:
@@ -204,9 +217,17 @@ class ClaudeReader:
         elif block.kind.endswith("tool_result"):
             self._tool_result(block, msgspec.Raw(b"null"))
         else:
-            text = encode(block).decode()
-            payload: dict[str, object] = {"kind": f"block:{block.kind}"}
-            self.out.emit(Actor.SYSTEM, EventType.UNKNOWN, one_line(text), text, payload=payload)
+            self._odd(block, place, record)
+
+    def _odd(self, block: Block, place: int, record: bytes) -> None:
+        """A block that we do not know, kept whole: with the fields that we do not know."""
+        whole: object = block
+        if record:
+            content = mapping(mapping(decode_any(record)).get("message")).get("content")
+            whole = content[place] if isinstance(content, list) else content
+        text = encode(whole).decode()
+        payload: dict[str, object] = {"kind": f"block:{block.kind}"}
+        self.out.emit(Actor.SYSTEM, EventType.UNKNOWN, one_line(text), text, payload=payload)
 
     def _speak(self, text: str, model: str | None, usage_id: str | None) -> None:
         actor = Actor.SUBAGENT if self.out.agent_id else Actor.ASSISTANT
@@ -344,7 +365,7 @@ class ClaudeReader:
             return verdict(MAPPED, "user")
         spoken: list[str] = []
         images: list[object] = []
-        for block in message.content:
+        for place, block in enumerate(message.content):
             if block.kind == "text":
                 text = block.text or ""
                 if tag_of(text) in TAGGED or text.startswith(INTERRUPTED):
@@ -356,10 +377,7 @@ class ClaudeReader:
             elif block.kind in ("image", "document"):
                 images.append(image(block.source))
             else:
-                text = encode(block).decode()
-                self.out.emit(
-                    Actor.SYSTEM, EventType.UNKNOWN, one_line(text), text, payload={"kind": f"block:{block.kind}"}
-                )
+                self._odd(block, place, record)
         if spoken or images or not self.out.emitted:
             self.said(parsed, "\n".join(spoken), images)
         return verdict(MAPPED, "user")

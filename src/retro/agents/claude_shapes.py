@@ -216,6 +216,8 @@ def _fitting(value: Any, kind: Any) -> Any:
     kinds = get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,)
     if isinstance(value, dict):
         wanted = next((one for one in kinds if isinstance(one, type) and issubclass(one, msgspec.Struct)), None)
+        if wanted is None and any(get_origin(one) is list for one in kinds):
+            return _fitting([value], kind)
         return _fitting_fields(value, wanted) if wanted is not None else msgspec.UNSET
     if int in kinds:
         value = whole_in(value)

@@ -176,13 +176,13 @@ def flatten(content: msgspec.Raw) -> tuple[str, list[object]]:
         return blocks or "", []
     texts: list[str] = []
     images: list[object] = []
-    for block in blocks:
+    for place, block in enumerate(blocks):
         if block.kind == "text":
             texts.append(block.text or "")
         elif block.kind in ("image", "document"):
             images.append(image(block.source))
         else:
-            texts.append(encode(block).decode())
+            texts.append(encode(decode_any(content)[place]).decode())
     return "\n".join(texts), images
 
 
@@ -249,7 +249,7 @@ def later_tag(text: str, tag: str) -> str:
 
 
 def text_of(raw: msgspec.Raw) -> str:
-    """A JSON string, or the texts of a list of blocks."""
-    if bytes(memoryview(raw)[:1]) not in (b'"', b"["):
+    """A JSON string, or the texts of a list of blocks; any other value that may hold words as it is."""
+    if bytes(memoryview(raw)[:1]) not in (b'"', b"[", b"{"):
         return ""
     return flatten(raw)[0]

@@ -10,6 +10,7 @@ import msgspec
 
 from retro.agents.codex_shapes import Item, decode, decode_any, encode, mapping
 from retro.agents.emitter import one_line
+from retro.agents.fields import words
 from retro.event import EventType
 
 SHELLS: Final = frozenset({"shell", "shell_command", "exec_command", "local_shell", "container.exec"})
@@ -177,11 +178,11 @@ def _change_text(path: str, change: dict[str, object]) -> str:
     if change.get("move_path"):
         lines.append(f"*** Move to: {change['move_path']}")
     content, difference = change.get("content"), change.get("unified_diff")
-    if isinstance(difference, str):
-        lines.append(difference.rstrip("\n"))
-    elif isinstance(content, str):
+    if words(difference):
+        lines.append(words(difference).rstrip("\n"))
+    elif words(content):
         sign = "-" if change.get("type") == "delete" else "+"
-        lines += [sign + line for line in content.splitlines()]
+        lines += [sign + line for line in words(content).splitlines()]
     return "\n".join(lines)
 
 

@@ -22,6 +22,7 @@ from retro.agents.codex_texts import (
     tool_result,
 )
 from retro.agents.emitter import one_line
+from retro.agents.fields import words
 from retro.event import Actor, EventType, Origin
 
 Read = Callable[[Session, Happening, int], None]
@@ -277,7 +278,7 @@ def _permission(session: Session, fields: dict[str, object], kind: str) -> None:
 def _words(raw: msgspec.Raw) -> str:
     """A text, or the message of an error."""
     value = decode_any(raw)
-    return value if isinstance(value, str) else str(mapping(value).get("message") or "")
+    return words(mapping(value).get("message")) or words(value)
 
 
 def read_whole(session: Session, kind: str, payload: msgspec.Raw) -> bool:

@@ -6,13 +6,20 @@ from typing import Annotated, Final, TypeVar
 
 import msgspec
 
-from retro.agents.fields import whole_in
+from retro.agents.fields import whole_in, words
 from retro.agents.interface import Facts
 from retro.event import MOST
 
 Number = Annotated[int, msgspec.Meta(ge=-MOST, le=MOST)]
 
 _NONE: Final = msgspec.Raw(b"null")
+_TEXTS: Final = frozenset(
+    {
+        *("text", "message", "instructions", "prompt", "query", "reason", "thread_name", "revised_prompt"),
+        *("command", "aggregated_output", "stdout", "stderr", "input", "patch"),
+    }
+)
+"""Fields in which somebody's words stand: of these none is left out, whatever it is."""
 
 
 class Marks(msgspec.Struct):
@@ -256,7 +263,10 @@ def _lenient(raw: bytes | msgspec.Raw, kind: type[_T]) -> _T:
             try:
                 setattr(parsed, field.name, msgspec.json.decode(encode(value), type=field.type))
             except msgspec.ValidationError:
-                continue
+                if field.name in _TEXTS:
+                    setattr(parsed, field.name, words(value) or None)
+                elif field.name in ("summary_text", "raw_content"):
+                    setattr(parsed, field.name, [words(value)])
     return parsed
 
 

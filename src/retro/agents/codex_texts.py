@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from retro.agents.codex_shapes import decode_any, encode, mapping
+from retro.agents.fields import Fields, as_text, blocks, text_in
 from retro.event import Origin
 
 HEAD: Final = 400
@@ -101,13 +102,31 @@ def parts_of(content: msgspec.Raw) -> list[Part]:
     try:
         if first == b'"':
             return [Part("text", _decode_text(content))]
-        if first == b"[":
-            return _decode_parts(content)
-        if first == b"{":
-            return [msgspec.json.decode(content, type=Part)]
+        if first == b"[" and all(map(_is_known, parts := _decode_parts(content))):
+            return parts
     except msgspec.ValidationError:
-        return [Part("text", encode(decode_any(content)).decode())]
-    return []
+        pass
+    if first not in (b"[", b"{"):
+        return []
+    return [_part(fields) for fields in blocks(decode_any(content))]
+
+
+def _is_known(part: Part) -> bool:
+    """Whether a part is a text, a picture, or what nobody can read."""
+    return part.text is not None or is_image(part) or _is_encrypted(part)
+
+
+def _is_encrypted(part: Part) -> bool:
+    return bool(part.encrypted_content) or part.kind.startswith("encrypted")
+
+
+def _part(fields: Fields) -> Part:
+    """A part, whatever it is: what is not known is its own text."""
+    try:
+        part = msgspec.convert(fields, Part)
+    except msgspec.ValidationError:
+        return Part("text", text_in(fields))
+    return part if _is_known(part) or not fields else Part(part.kind, as_text(fields))
 
 
 def flatten(content: msgspec.Raw) -> tuple[str, list[object]]:
@@ -119,7 +138,7 @@ def flatten(content: msgspec.Raw) -> tuple[str, list[object]]:
             texts.append(part.text)
         elif is_image(part):
             images.append(image(part))
-        elif not part.encrypted_content and not part.kind.startswith("encrypted"):
+        elif not _is_encrypted(part):
             texts.append(encode(part).decode())
     return "\n".join(text for text in texts if text), images
 

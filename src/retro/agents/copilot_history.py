@@ -12,10 +12,10 @@ import msgspec
 from retro.agents.blocks import answered, asked
 from retro.agents.copilot_kinds import BOOKKEEPING_TYPES, HOST, UNCOUNTED
 from retro.agents.emitter import ALL
-from retro.agents.fields import Fields, first, items, mapping, string
+from retro.agents.fields import Fields, first_words, items, mapping, string, text_in
 from retro.agents.homes import head, scan, source
 from retro.agents.interface import DOCUMENT, SIDECAR, TRANSCRIPT, Facts, Source
-from retro.agents.plain import PlainReader, text_in, time_of
+from retro.agents.plain import PlainReader, time_of
 
 BESIDE: Final = "sidecars/history-session-state.json"
 SHOWN: Final = "history"
@@ -86,7 +86,7 @@ class HistoryReader(PlainReader):
 
     def _entry(self, entry: Fields) -> str:
         """What the window showed."""
-        kind, text = string(entry.get("type")) or "(none)", first(entry, "text", "expandedText")
+        kind, text = string(entry.get("type")) or "(none)", first_words(entry, "text", "expandedText")
         call_id = string(entry.get("callId"))
         if kind == "user" and text:
             self.prompt(text, images=items(entry.get("imageAttachments")))
@@ -105,7 +105,7 @@ class HistoryReader(PlainReader):
         tool, result = string(entry.get("name")) or "tool", mapping(entry.get("result"))
         if call_id not in self.state.calls:
             self.call(call_id, tool, entry.get("arguments"))
-        text = first(result, "log", "message") or text_in(entry.get("result"))
+        text = first_words(result, "log", "message") or text_in(entry.get("result"))
         status = string(result.get("type"))
         self.result(call_id, text, tool=tool, is_error=status != "success" if status else None)
 

@@ -12,10 +12,22 @@ from retro.agents.copilot_kinds import BOOKKEEPING_TYPES, TOOLS, UNCOUNTED
 from retro.agents.copilot_session import CopilotSession
 from retro.agents.copilot_usage import said
 from retro.agents.emitter import content_id, one_line, utc, verdict
-from retro.agents.fields import Fields, as_text, decode, first, items, kept, mapping, string, whole
+from retro.agents.fields import (
+    Fields,
+    as_text,
+    decode,
+    first,
+    first_words,
+    items,
+    kept,
+    mapping,
+    string,
+    text_in,
+    whole,
+    words,
+)
 from retro.agents.homes import scanned
 from retro.agents.interface import BOOKKEEPING, MAPPED, UNKNOWN, Batch, Verdict
-from retro.agents.plain import text_in
 from retro.event import Actor, EventType, Origin, Quality
 
 CALLS: Final = 1000
@@ -82,7 +94,7 @@ class CopilotReader(CopilotSession):
     def prompt(self, data: Fields) -> None:
         """`user.message`."""
         text, source = text_in(data.get("content")), string(data.get("source")) or ""
-        around = (string(data.get("transformedContent")) or "").replace(text, "", 1)
+        around = (words(data.get("transformedContent"))).replace(text, "", 1)
         around = _REMINDER.sub("", _DATE.sub("", around)).strip()
         attached = [kept(**_attachment(mapping(one))) for one in items(data.get("attachments"))]
         if not text and not attached:  # the host drives itself on
@@ -116,19 +128,19 @@ class CopilotReader(CopilotSession):
     def hook(self, data: Fields) -> None:
         """`hook.end`: what a hook gave the model to read."""
         output = mapping(data.get("output"))
-        text = first(output, "additionalContext", "modifiedPrompt", "reason", "stopReason")
+        text = first_words(output, "additionalContext", "modifiedPrompt", "reason", "stopReason")
         error = data.get("error")
         kind = string(data.get("hookType"))
         if text is not None:
             self.state.hooked = _mark(text)
             self._inject(text, kind)
         if error:
-            words = string(mapping(error).get("message")) or as_text(error)
-            self.out.emit(Actor.HOOK, EventType.ERROR, one_line(words), words, is_error=True, payload=kept(kind=kind))
+            about = words(mapping(error).get("message")) or as_text(error)
+            self.out.emit(Actor.HOOK, EventType.ERROR, one_line(about), about, is_error=True, payload=kept(kind=kind))
 
     def skill(self, data: Fields) -> None:
         """`skill.invoked`: the instructions of a skill."""
-        self._inject(string(data.get("content")) or string(data.get("name")) or "", "skill")
+        self._inject(first_words(data, "content", "name") or "", "skill")
 
     # What the model says.
 
@@ -140,7 +152,7 @@ class CopilotReader(CopilotSession):
         if found is not None and request:
             self.note(request, model, found, Quality.LOWER_BOUND)
         actor = Actor.SUBAGENT if self.out.agent_id else Actor.ASSISTANT
-        self._think(string(data.get("reasoningText")), model, request)
+        self._think(words(data.get("reasoningText")), model, request)
         text = text_in(data.get("content"))
         if text:
             self.out.emit(actor, EventType.MESSAGE, one_line(text), text, model=model, usage_id=request)
@@ -159,10 +171,10 @@ class CopilotReader(CopilotSession):
 
     def thought(self, data: Fields) -> None:
         """`assistant.reasoning`, where it is a record of its own."""
-        self._think(string(data.get("content")), string(data.get("model")) or self.state.model, None)
+        self._think(words(data.get("content")), string(data.get("model")) or self.state.model, None)
 
-    def _think(self, text: str | None, model: str | None, request: str | None) -> None:
-        if text is None or _mark(text) == self.state.thought:
+    def _think(self, text: str, model: str | None, request: str | None) -> None:
+        if not text or _mark(text) == self.state.thought:
             return
         self.state.thought = _mark(text)
         actor = Actor.SUBAGENT if self.out.agent_id else Actor.ASSISTANT
@@ -209,7 +221,8 @@ class CopilotReader(CopilotSession):
         """`tool.execution_complete`."""
         call_id, given = string(data.get("toolCallId")), mapping(data.get("result"))
         error = mapping(data.get("error"))
-        text = first(given, "content", "detailedContent") or string(error.get("message")) or as_text(data.get("result"))
+        text = first_words(given, "content", "detailedContent") or words(error.get("message"))
+        text = text or as_text(data.get("result")) or words(data.get("error"))
         told = _EXIT.search(text)
         exit_code = whole(mapping(data.get("shellExecution")).get("exitCode"))
         if exit_code is None and told:
@@ -231,7 +244,7 @@ class CopilotReader(CopilotSession):
         """`permission.completed`: what a person, or a rule, said to a question."""
         result = mapping(data.get("result"))
         kind = string(result.get("kind")) or as_text(data.get("result"))
-        feedback = first(result, "feedback", "message", "reason")
+        feedback = first_words(result, "feedback", "message", "reason")
         self.out.emit(
             Actor.USER if "user" in kind or feedback else Actor.SYSTEM,
             EventType.PERMISSION,
@@ -250,13 +263,13 @@ class CopilotReader(CopilotSession):
         if agent_id is not None:
             self.link(agent_id, call_id, data)
         if call_id is None or call_id not in self.state.calls:
-            text = first(data, "agentDescription", "agentDisplayName", "agentName") or ""
+            text = first_words(data, "agentDescription", "agentDisplayName", "agentName") or ""
             self.out.agent_id = None
             self.out.emit(Actor.SYSTEM, EventType.SUBAGENT_START, one_line(text), text, call_id=call_id)
 
     def agent_ended(self, data: Fields) -> None:
         """`subagent.completed` and `subagent.failed`."""
-        error = string(data.get("error"))
+        error = words(data.get("error")) or None
         name = first(data, "agentDisplayName", "agentName") or ""
         self.out.agent_id = self.out.agent_id or string(data.get("toolCallId"))
         self.out.emit(

@@ -7,7 +7,7 @@ import msgspec
 from retro.agents.copilot_kinds import HOST, remote
 from retro.agents.copilot_usage import Spent, Tokens, compacted, recorded, remaining
 from retro.agents.emitter import Emitter, Progress, one_line, utc
-from retro.agents.fields import Fields, as_text, first, kept, mapping, string, whole
+from retro.agents.fields import Fields, as_text, first, first_words, kept, mapping, string, whole, words
 from retro.agents.interface import Agent, Facts
 from retro.event import Actor, EventType, Origin, Quality, Usage
 
@@ -113,13 +113,13 @@ class CopilotSession:
 
     def failed(self, data: Fields) -> None:
         """`session.error`."""
-        text = string(data.get("message")) or as_text(data)
+        text = words(data.get("message")) or as_text(data)
         payload = kept(kind=string(data.get("errorType")), status=whole(data.get("statusCode")))
         self.out.emit(Actor.SYSTEM, EventType.ERROR, one_line(text), text, is_error=True, payload=payload)
 
     def tell(self, data: Fields) -> None:
         """A text that the host shows."""
-        text = first(data, "message", "content", "summary", "prompt")
+        text = first_words(data, "message", "content", "summary", "prompt")
         if text is not None:
             about = first(data, "infoType", "warningType", "sourceType") or first(mapping(data.get("kind")), "type")
             self.out.emit(
@@ -133,19 +133,19 @@ class CopilotSession:
 
     def stopped(self, data: Fields) -> None:
         """`abort`: a person stopped the agent."""
-        text = string(data.get("reason")) or "aborted"
+        text = words(data.get("reason")) or "aborted"
         payload: dict[str, object] = {"kind": "abort", "interrupt": True}
         self.out.emit(Actor.SYSTEM, EventType.MESSAGE, one_line(text), text, origin=Origin.MACHINE, payload=payload)
 
     def compacted(self, data: Fields) -> None:
         """`session.compaction_complete`, with the tokens that it took."""
-        text, error = string(data.get("summaryContent")), string(data.get("error"))
+        text, error = words(data.get("summaryContent")) or None, words(data.get("error"))
         if string(data.get("outcome")) == "cancelled":  # the turn was over before it was done
             self.tell({"message": error or "the compaction was cancelled", "infoType": "compaction"})
         elif data.get("success") is False:
-            words = error or "the compaction failed"
+            about = error or "the compaction failed"
             self.out.emit(
-                Actor.SYSTEM, EventType.ERROR, one_line(words), words, is_error=True, payload={"kind": "compaction"}
+                Actor.SYSTEM, EventType.ERROR, one_line(about), about, is_error=True, payload={"kind": "compaction"}
             )
         else:
             trigger = string(data.get("trigger"))
@@ -173,7 +173,7 @@ class CopilotSession:
             Actor.SYSTEM,
             EventType.COMPACTION,
             "earlier messages were left out of the context",
-            string(data.get("initialMessage")),
+            words(data.get("initialMessage")) or None,
             payload=payload,
         )
 

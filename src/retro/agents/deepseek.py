@@ -8,10 +8,10 @@ from typing import ClassVar, Final
 
 from retro.agents.blocks import CALLS, answered
 from retro.agents.calls import difference
-from retro.agents.fields import Fields, as_text, first, items, mapping, string
+from retro.agents.fields import Fields, as_text, blocks, first, first_words, items, mapping, string, text_in, words
 from retro.agents.homes import homes
 from retro.agents.interface import Facts, Root
-from retro.agents.plain import PlainReader, spoken, text_in, time_of
+from retro.agents.plain import PlainReader, spoken, time_of
 from retro.agents.plainfiles import MAIN, FileHost, Part, first_records
 
 __all__ = [
@@ -142,8 +142,8 @@ class DeepseekReader(PlainReader):
         """`assistant/message`: its calls are events of their own."""
         message = _message(data)
         self.use(mapping(message.get("source")).get("model"))
-        told = [block for block in items(message.get("content")) if string(mapping(block).get("type")) not in CALLS]
-        answered(self, told or string(message.get("content")))
+        told = [block for block in blocks(message.get("content")) if string(block.get("type")) not in CALLS]
+        answered(self, told)
         self._tokens(data, mapping(data.get("usage")))
 
     def chunk(self, fields: Fields, data: Fields) -> None:
@@ -174,17 +174,20 @@ class DeepseekReader(PlainReader):
         named = string(mapping(message.get("source")).get("callId"))
         pointed = [notes.pop(f"call {number}", None) for number in items(fields.get("sourceEventSeqs"))]
         call_id = named or next(filter(None, pointed), None)
-        blocks = [mapping(block) for block in items(message.get("content"))]
-        text = "\n".join(filter(None, (text_in(block.get("content", block)) for block in blocks)))
+        given = list(blocks(message.get("content")))
+        text = "\n".join(filter(None, (text_in(block.get("content", block)) for block in given)))
         about, error = mapping(data.get("meta")), mapping(data.get("error"))
         for change in items(about.get("diffs")):
             edit = mapping(change)
-            text += difference(string(edit.get("oldText")), string(edit.get("newText")))
-        lines = [string(mapping(line).get("text")) or "" for line in items(about.get("lines"))]
-        failed = [block["isError"] for block in blocks if isinstance(block.get("isError"), bool)]
+            text += difference(words(edit.get("oldText")), words(edit.get("newText")))
+        lines = [words(mapping(line).get("text")) for line in items(about.get("lines"))]
+        failed = [block["isError"] for block in given if isinstance(block.get("isError"), bool)]
         self.result(
             call_id,
-            text or "\n".join(lines) or first(error, "message", "code", "name") or (as_text(about) if about else ""),
+            text
+            or "\n".join(lines)
+            or first_words(error, "message", "code", "name")
+            or (as_text(about) if about else ""),
             is_error=True if error else any(failed) if failed else None,
         )
 
@@ -194,7 +197,7 @@ class DeepseekReader(PlainReader):
 
     def shortened(self, fields: Fields, data: Fields) -> None:
         """`context/compaction`."""
-        self.compacted(first(data, "summary"), kind=str(fields["type"]))
+        self.compacted(first_words(data, "summary"), kind=str(fields["type"]))
 
 
 def _message(data: Fields) -> Fields:

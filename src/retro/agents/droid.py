@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar, Final
 
 from retro.agents.blocks import answered, asked, spoke
-from retro.agents.fields import Fields, first, mapping, string
+from retro.agents.fields import Fields, first, first_words, mapping, string, text_in, words
 from retro.agents.homes import homes
 from retro.agents.interface import Facts, Root
-from retro.agents.plain import PlainReader, exit_in, text_in, time_of
+from retro.agents.plain import PlainReader, exit_in, time_of
 from retro.agents.plainfiles import BESIDE, MAIN, FileHost, Part, first_records, stem
 
 __all__ = [
@@ -153,7 +153,7 @@ class DroidReader(PlainReader):
         """`tool_result`."""
         value = fields.get("value", fields.get("error"))
         about = mapping(value)
-        streams = [string(about.get("stdout")), string(about.get("stderr"))]
+        streams = [words(about.get("stdout")), words(about.get("stderr"))]
         failed = fields.get("isError")
         self.result(
             first(fields, "toolCallId", "id"),
@@ -164,7 +164,7 @@ class DroidReader(PlainReader):
 
     def completed(self, fields: Fields) -> None:
         """`completion`: the last answer of a stream, which may have been told before, and all its tokens."""
-        text = string(fields.get("finalText")) or ""
+        text = words(fields.get("finalText"))
         if text.strip() != self.state.notes.get("said"):
             self.answer(text)
         used = mapping(fields.get("usage"))
@@ -178,11 +178,11 @@ class DroidReader(PlainReader):
 
     def failed(self, fields: Fields) -> None:
         """`error`."""
-        self.fail(first(fields, "message") or "error", string(fields.get("source")) or "error")
+        self.fail(first_words(fields, "message") or "error", string(fields.get("source")) or "error")
 
     def shortened(self, fields: Fields) -> None:
         """`compaction_state`."""
-        self.compacted(first(fields, "summaryText", "summary"), kind="compaction_state")
+        self.compacted(first_words(fields, "summaryText", "summary"), kind="compaction_state")
 
     def plan(self, fields: Fields) -> None:
         """`todo_state`."""

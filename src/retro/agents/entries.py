@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import ClassVar, Final
 
 from retro.agents.blocks import answered, failed_in, spoke
-from retro.agents.fields import Fields, as_text, first, mapping, string
-from retro.agents.plain import PlainReader, spoken, text_in, time_of
+from retro.agents.fields import Fields, as_text, first, mapping, string, text_in
+from retro.agents.plain import PlainReader, spoken, time_of
 
 BOOKKEEPING: Final = {
     "line_ends": "the bytes between records",

@@ -40,6 +40,16 @@ def string(value: object) -> str | None:
     return value if isinstance(value, str) and value else None
 
 
+def words(value: object) -> str:
+    """The text of a value, also where it is a list or an object that has it in it; nothing for anything else."""
+    return text_in(value) if value and isinstance(value, (str, list, dict)) else ""
+
+
+def first_words(fields: Mapping[str, object], *names: str) -> str | None:
+    """The first of several fields that has a text, also in a list or an object."""
+    return next((found for found in (words(fields.get(name)) for name in names) if found), None)
+
+
 def whole(value: object) -> int | None:
     """The value if it is a number, as a whole one; true and false are none, nor is one beyond all bounds."""
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not -MOST <= value <= MOST:
@@ -71,17 +81,34 @@ def as_text(value: object) -> str:
     return value if isinstance(value, str) else _encode(value).decode()
 
 
+def text_in(value: object) -> str:
+    """The text in a content: itself, or that of its blocks, one below the other."""
+    if isinstance(value, dict):
+        for name in ("text", "value", "output", "content"):
+            if name in value:
+                return text_in(value[name])
+        return as_text(value)
+    if isinstance(value, list):
+        return "\n".join(filter(None, (text_in(part) for part in value)))
+    return as_text(value)
+
+
 def kept(**values: object) -> Fields | None:
     """Those of the values that tell something; None if none does."""
     return {name: value for name, value in values.items() if value not in (None, "", False, [], {})} or None
 
 
 def blocks(value: object) -> Iterator[Fields]:
-    """The blocks of a message's content; a bare text is one block."""
+    """The blocks of a message's content; a bare text is one block, and so is a bare object."""
     if isinstance(value, str):
         yield {"type": "text", "text": value}
+    elif isinstance(value, dict):
+        yield value
     for block in items(value):
-        yield {"type": "text", "text": block} if isinstance(block, str) else mapping(block)
+        if isinstance(block, list):
+            yield from blocks(block)
+        else:
+            yield {"type": "text", "text": block} if isinstance(block, str) else mapping(block)
 
 
 def moment(seconds: float | None) -> str | None:

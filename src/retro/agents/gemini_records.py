@@ -10,10 +10,10 @@ from typing import ClassVar, Final
 
 from retro.agents.calls import Described, describe
 from retro.agents.emitter import ALL, content_id, one_line
-from retro.agents.fields import Fields, as_text, count, first, items, kept, mapping, parted, string
+from retro.agents.fields import Fields, as_text, count, first, items, kept, mapping, parted, string, text_in, words
 from retro.agents.gemini_kinds import BOOKKEEPING_TYPES, HOST, PROMPTS, UNCOUNTED
 from retro.agents.interface import Agent, Batch, Facts, Verdict
-from retro.agents.plain import PlainReader, image_in, text_in, time_of
+from retro.agents.plain import PlainReader, image_in, time_of
 from retro.agents.toolnames import tool_kind
 from retro.event import Actor, EventType, Origin
 
@@ -31,6 +31,8 @@ _EXIT: Final = re.compile(r"^Exit Code: (-?\d+)\s*$", re.MULTILINE)
 _NO_EXIT: Final = re.compile(
     r"^(?:Exit Code: |Signal: [^0\n]|Error: [^(\n]|Command (?:moved|is running))", re.MULTILINE
 )
+_PARTS: Final = frozenset({"text", "inlineData", "functionCall", "functionResponse"})
+"""What the parts of a message are known by."""
 _AGENT_TOOL: Final = "invoke_agent"
 
 
@@ -208,21 +210,30 @@ class GeminiReader(PlainReader):
             self.inject(part, "context", Origin.MACHINE if own else Origin.INJECTED)
         for hook in dict.fromkeys(hooks):
             self.inject(hook, "hook")
+        for odd in _parts(content):
+            self._odd(odd)
         for response in _responses(content):
             call_id = string(response.get("id"))
             if call_id is None or call_id not in self.state.calls:
                 self._named(f"{name}:{call_id}:result")
                 self._result(call_id, string(response.get("name")), [{"functionResponse": response}], {})
 
+    def _odd(self, part: Fields) -> None:
+        """A part that we do not know, kept whole."""
+        if part and _PARTS.isdisjoint(part):
+            text = as_text(part)
+            kind = f"part:{next(iter(part))}"
+            self.out.emit(Actor.SYSTEM, EventType.UNKNOWN, one_line(text), text, payload={"kind": kind})
+
     def _answer(self, message: Fields, content: object) -> None:
         name = self.out.identity
         self.use(message.get("model"))
         for thought in map(mapping, items(message.get("thoughts"))):
-            subject, about = string(thought.get("subject")), string(thought.get("description")) or ""
+            subject, about = words(thought.get("subject")), words(thought.get("description"))
             self.think(f"**{subject}** {about}".strip() if subject else about)
         listed = [mapping(call) for call in items(message.get("toolCalls"))]
         for part in _parts(content):
-            text, asked = string(part.get("text")), mapping(part.get("functionCall"))
+            text, asked = words(part.get("text")), mapping(part.get("functionCall"))
             if asked and not listed:
                 self.call(string(asked.get("id")), string(asked.get("name")) or "tool", asked.get("args"))
             elif text and part.get("thought") is True:
@@ -231,6 +242,8 @@ class GeminiReader(PlainReader):
                 self.notice(text, "continue")
             elif text:
                 self.answer(text)
+            else:
+                self._odd(part)
         self._tokens(name, mapping(message.get("tokens")))
         for number, call in enumerate(listed):
             self._call(f"{name}:{string(call.get('id')) or number}", call)
@@ -266,7 +279,7 @@ class GeminiReader(PlainReader):
             response = mapping(mapping(part.get("functionResponse")).get("response"))
             error = string(response.get("error"))
             failed = failed or error is not None
-            text = error or (text_in(response) if response else string(part.get("text"))) or ""
+            text = error or (text_in(response) if response else words(part.get("text")))
             hooks += parted(text, *_HOOK)[0]
             texts.append(_plain(text))
         text = "\n".join(filter(None, texts)) or text_in(call.get("resultDisplay"))
@@ -302,7 +315,7 @@ def _texts(content: object) -> tuple[list[str], list[object]]:
     """The texts of a content, and what is told of its images."""
     found, images = [], []
     for part in _parts(content):
-        if text := string(part.get("text")):
+        if text := words(part.get("text")):
             found.append(text)
         elif "inlineData" in part:
             images.append(image_in(part))

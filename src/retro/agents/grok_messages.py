@@ -7,7 +7,7 @@ from typing import Final
 
 from retro.agents.calls import describe, emit_call
 from retro.agents.emitter import one_line
-from retro.agents.fields import Fields, as_text, first, items, mapping, string
+from retro.agents.fields import Fields, as_text, first, items, mapping, string, words
 from retro.agents.grok_session import Session, arguments, flat
 from retro.event import Actor, EventType, Origin
 
@@ -30,7 +30,7 @@ def read(session: Session, kind: str, message: Fields, beside: bool) -> None:
     elif kind == "assistant":
         _answer(session, message)
     elif kind == "reasoning":
-        texts = [string(mapping(one).get("text")) for one in items(message.get("summary"))]
+        texts = [words(mapping(one).get("text")) for one in items(message.get("summary"))]
         text = "\n".join(filter(None, texts)) or flat(message.get("content"))[0]
         if text:
             session.think(text)
@@ -59,8 +59,8 @@ def _answer(session: Session, message: Fields) -> None:
         session.state.model = model
         if model not in session.facts.models:
             session.facts.models.append(model)
-    thought = string(message.get("reasoning_content"))
-    if thought is not None:
+    thought = words(message.get("reasoning_content"))
+    if thought:
         session.think(thought)
     text = flat(message.get("content"))[0]
     if text:

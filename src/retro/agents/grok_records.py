@@ -10,7 +10,21 @@ import msgspec
 from retro.agents import grok_messages
 from retro.agents.calls import difference, emit_giant
 from retro.agents.emitter import ALL, RECENT, content_id, one_line, utc, verdict
-from retro.agents.fields import Fields, as_text, count, decode, first, items, kept, mapping, moment, string, whole
+from retro.agents.fields import (
+    Fields,
+    as_text,
+    count,
+    decode,
+    first,
+    first_words,
+    items,
+    kept,
+    mapping,
+    moment,
+    string,
+    whole,
+    words,
+)
 from retro.agents.grok_kinds import BOOKKEEPING_TYPES, HOST
 from retro.agents.grok_session import Session, flat
 from retro.agents.homes import scanned
@@ -146,7 +160,7 @@ class GrokReader:
 
     def finished(self, update: Fields) -> None:
         """`subagent_finished`; what it said is the result of its call."""
-        status, error = string(update.get("status")), first(update, "error", "message")
+        status, error = string(update.get("status")), first_words(update, "error", "message")
         agent_id = first(update, "child_session_id", "subagent_id")
         agent = self.facts.agents.get(agent_id or "")
         self.session.out.emit(
@@ -174,14 +188,14 @@ class GrokReader:
 
     def retried(self, update: Fields) -> None:
         """`retry_state`: a request that failed, for good or until it is tried again."""
-        text = first(update, "message", "error")
+        text = first_words(update, "message", "error")
         if text is not None:
             self.session.fail(text, string(update.get("error_type")) or "api_error")
 
     def compacted(self, update: Fields) -> None:
         """`auto_compact_completed`; the summary is in the session's messages."""
         payload = kept(pre_tokens=whole(update.get("tokens_before")), post_tokens=whole(update.get("tokens_after")))
-        preview = string(update.get("summary_preview"))
+        preview = words(update.get("summary_preview")) or None
         self.session.out.emit(Actor.SYSTEM, EventType.COMPACTION, "the context was compacted", preview, payload=payload)
 
     def ended(self, update: Fields) -> None:
@@ -252,7 +266,7 @@ def _result_text(update: Fields, raw: Fields) -> str:
     for one in items(update.get("content")):
         block = mapping(one)
         if block.get("type") == "diff":
-            texts.append(difference(string(block.get("oldText")), string(block.get("newText"))))
+            texts.append(difference(words(block.get("oldText")), words(block.get("newText"))))
         else:
             texts.append(flat([block])[0])
     if any(texts):
@@ -260,7 +274,7 @@ def _result_text(update: Fields, raw: Fields) -> str:
     output = raw.get("output")
     if isinstance(output, dict) and len(output) == 1:
         output = next(iter(output.values()))
-    shown = first(raw, "output_for_prompt", "text", "content", "message", "error")
+    shown = first_words(raw, "output_for_prompt", "text", "content", "message", "error")
     return shown or (output if isinstance(output, str) else as_text(raw) if raw else "")
 
 

@@ -8,10 +8,9 @@ import msgspec
 
 from retro.agents.calls import describe, emit_call
 from retro.agents.emitter import RECENT, Emitter, Progress, content_id, one_line, verdict
-from retro.agents.fields import as_text, blocks, decode, kept, mapping, string
+from retro.agents.fields import as_text, blocks, decode, kept, mapping, string, text_in
 from retro.agents.grok_kinds import BOOKKEEPING_TYPES, HOST, TOOLS, UNCOUNTED
 from retro.agents.interface import BOOKKEEPING, MAPPED, UNKNOWN, Agent, Facts, Verdict
-from retro.agents.plain import text_in
 from retro.event import Actor, EventType, Origin
 
 CALLS: Final = 1000

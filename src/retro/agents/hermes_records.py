@@ -9,10 +9,10 @@ import msgspec
 
 from retro.agents.blocks import answered
 from retro.agents.emitter import ALL
-from retro.agents.fields import Fields, as_text, decode, first, items, mapping, string, whole
+from retro.agents.fields import Fields, as_text, decode, first, first_words, items, mapping, string, text_in, whole
 from retro.agents.hermes_kinds import BOOKKEEPING_TYPES, HOST, UNCOUNTED
 from retro.agents.interface import Facts
-from retro.agents.plain import PlainReader, exit_in, parsed, spoken, text_in, time_of, zoned
+from retro.agents.plain import PlainReader, exit_in, parsed, spoken, time_of, zoned
 
 _ENCODED: Final = "\0json:"
 """Begins a content that was no plain text: the JSON of its blocks follows."""
@@ -117,7 +117,7 @@ class HermesReader(PlainReader):
         return f"message.{role}"
 
     def _user(self, row: Fields, content: object) -> None:
-        text, images = spoken(content) if not isinstance(content, dict) else (text_in(content), [])
+        text, images = spoken(content)
         if row.get("_compressed_summary") or text.startswith(_COMPACTED):
             self.compacted(text)
         elif row.get("display_kind") == "hidden" or row.get("observed"):
@@ -135,7 +135,7 @@ class HermesReader(PlainReader):
         if row.get("_compressed_summary") or (isinstance(content, str) and content.startswith(_COMPACTED)):
             self.compacted(text_in(content))
             return
-        thought = first(row, "reasoning", "reasoning_content")
+        thought = first_words(row, "reasoning", "reasoning_content")
         details = [] if thought else [text_in(one) for one in items(_list(row.get("reasoning_details")))]
         self.think(thought or "\n".join(filter(None, details)))
         answered(self, content if isinstance(content, (str, list)) else text_in(content))
@@ -148,7 +148,7 @@ class HermesReader(PlainReader):
     def _result(self, row: Fields, content: object) -> None:
         """What a tool gave: text, or an object with its output, exit code and error."""
         told = mapping(parsed(content))
-        text = text_in(content) if not told else first(told, "output", "error", "content") or as_text(content)
+        text = text_in(content) if not told else first_words(told, "output", "error", "content") or as_text(content)
         failed = True if string(told.get("error")) else None
         self.result(
             string(row.get("tool_call_id")), text, tool=first(row, "tool_name", "name"),

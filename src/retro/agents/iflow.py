@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from typing import ClassVar, Final
 
 from retro.agents.blocks import RESULTS, answered, spoke
-from retro.agents.fields import Fields, blocks, mapping, string
+from retro.agents.fields import Fields, blocks, mapping, string, text_in
 from retro.agents.homes import homes
 from retro.agents.interface import Facts, Root
-from retro.agents.plain import PlainReader, spoken, text_in, time_of
+from retro.agents.plain import PlainReader, spoken, time_of
 from retro.agents.plainfiles import MAIN, FileHost, Part, first_records, stem
 
 __all__ = [

@@ -8,10 +8,22 @@ from typing import ClassVar, Final
 import msgspec
 
 from retro.agents.chats import ChatReader
-from retro.agents.fields import Fields, decode, first, items, mapping, parted, string, whole
+from retro.agents.fields import (
+    Fields,
+    decode,
+    first,
+    first_words,
+    items,
+    mapping,
+    parted,
+    string,
+    text_in,
+    whole,
+    words,
+)
 from retro.agents.interface import Batch, Verdict
 from retro.agents.jetbrains_kinds import BOOKKEEPING_TYPES, HOST, RECOVERED, SESSION, STORE, TEXT, TURN, UNCOUNTED
-from retro.agents.plain import text_in, time_of
+from retro.agents.plain import time_of
 
 _REQUEST: Final = ("<userRequest>", "</userRequest>")
 
@@ -70,11 +82,11 @@ class JetBrainsReader(ChatReader):
 
     def asked(self, data: Fields) -> None:
         """`user.message`."""
-        self.prompt(string(data.get("content")) or "")
+        self.prompt(words(data.get("content")))
 
     def rendered(self, data: Fields) -> None:
         """`user.message_rendered`: the prompt again, with what the host put around it."""
-        _, pieces = parted(string(data.get("renderedMessage")) or "", *_REQUEST)
+        _, pieces = parted(words(data.get("renderedMessage")), *_REQUEST)
         around = "".join([pieces[0], *(piece.lstrip() for piece in pieces[1:])]).strip()
         if around:
             self.inject(around, "rendered")
@@ -87,7 +99,7 @@ class JetBrainsReader(ChatReader):
         """`assistant.message`."""
         self.use(data.get("model"))
         self.think(text_in(mapping(data.get("thinking")).get("text")))
-        self.answer(first(data, "text", "content") or "")
+        self.answer(first_words(data, "text", "content") or "")
 
     def called(self, data: Fields) -> None:
         """`tool.execution_start`."""
@@ -97,7 +109,7 @@ class JetBrainsReader(ChatReader):
         """`assistant.turn_end`: news where it did not go well."""
         status = string(data.get("status"))
         if status not in (None, "success"):
-            self.fail(first(data, "error", "message") or f"the turn ended: {status}", "assistant.turn_end")
+            self.fail(first_words(data, "error", "message") or f"the turn ended: {status}", "assistant.turn_end")
 
     def returned(self, data: Fields) -> None:
         """`tool.execution_complete`."""
@@ -117,7 +129,7 @@ class JetBrainsReader(ChatReader):
     def _turn(self, row: Fields) -> None:
         """A question with its answer: a text, or what the window showed, JSON within JSON."""
         self.out.timestamp = time_of(row.get("created"))
-        asked = string(row.get("request")) or "\n".join(text for _, text in shown(row.get("request_contents")) if text)
+        asked = words(row.get("request")) or "\n".join(text for _, text in shown(row.get("request_contents")) if text)
         if asked:
             self.prompt(asked)
         said: set[str] = set()
@@ -125,10 +137,10 @@ class JetBrainsReader(ChatReader):
             if kind == "AgentRound":
                 self._round(data, said)
             elif kind in ("Error", "error"):
-                self.fail(first(data, "message", "text") or text_in(data), "error")
-            elif text := first(data, "text", "markdown", "content"):
+                self.fail(first_words(data, "message", "text") or text_in(data), "error")
+            elif text := first_words(data, "text", "markdown", "content"):
                 self._say(text, said)
-        if text := string(row.get("response")):
+        if text := words(row.get("response")):
             self._say(text, said)
 
     def _say(self, text: str, said: set[str]) -> None:
@@ -138,7 +150,7 @@ class JetBrainsReader(ChatReader):
             self.answer(text)
 
     def _round(self, data: Fields, said: set[str]) -> None:
-        if reply := string(data.get("reply")):
+        if reply := words(data.get("reply")):
             self._say(reply, said)
         for number, one in enumerate(items(data.get("toolCalls"))):
             call = mapping(one)
@@ -166,7 +178,7 @@ EVENTS: Final[dict[str, Callable[[JetBrainsReader, Fields], None]]] = {
 def shown(contents: object) -> Iterator[tuple[str, str]]:
     """The kind and the text of everything that the window showed."""
     for kind, data in _parts(contents):
-        yield kind, first(data, "text", "reply", "message") or ""
+        yield kind, first_words(data, "text", "reply", "message") or ""
 
 
 def _parts(value: object, depth: int = 12) -> Iterator[tuple[str, Fields]]:

@@ -12,10 +12,22 @@ import msgspec
 
 from retro.agents.blocks import answered
 from retro.agents.emitter import one_line
-from retro.agents.fields import Fields, as_text, decode, first, items, kept, mapping, string
+from retro.agents.fields import (
+    Fields,
+    as_text,
+    decode,
+    first,
+    first_words,
+    items,
+    kept,
+    mapping,
+    string,
+    text_in,
+    words,
+)
 from retro.agents.homes import homes
 from retro.agents.interface import Agent, Facts, Root
-from retro.agents.plain import PlainReader, exit_in, spoken, text_in, time_of
+from retro.agents.plain import PlainReader, exit_in, spoken, time_of
 from retro.agents.plainfiles import BESIDE, MAIN, FileHost, Part, first_records, is_below, stem
 from retro.event import Actor, EventType, Origin
 
@@ -206,7 +218,7 @@ class KimiReader(PlainReader):
     def _loop(self, kind: str, event: Fields) -> str:
         if kind == "loop:content.part":
             part = mapping(event.get("part"))
-            text = first(part, "think", "thinking", "text") or text_in(part.get("text"))
+            text = first_words(part, "think", "thinking", "text") or ""
             if part.get("type") == "think":
                 self.think(text)
             elif text or part.get("type") == "text":
@@ -244,7 +256,7 @@ class KimiReader(PlainReader):
             decision = string(result.get("decision")) or "answered"
             text = f"{decision}: {string(fields.get('action')) or fields.get('toolName')}"
             payload = kept(kind=decision, scope=result.get("scope"), rule=fields.get("sessionApprovalRule"))
-            feedback = string(result.get("feedback"))
+            feedback = words(result.get("feedback")) or None
             self.out.emit(
                 Actor.USER,
                 EventType.PERMISSION,
@@ -258,10 +270,10 @@ class KimiReader(PlainReader):
             summary = "the person stopped the agent"
             self.out.emit(Actor.USER, EventType.MESSAGE, summary, origin=Origin.MACHINE, payload={"interrupt": True})
         elif kind == "context.apply_compaction":
-            self.compacted(first(fields, "summary", "contextSummary"), pre_tokens=fields.get("tokensBefore"))
+            self.compacted(first_words(fields, "summary", "contextSummary"), pre_tokens=fields.get("tokensBefore"))
         elif kind == "plugin.session_start" and fields.get("content"):
             self.inject(text_in(fields["content"]), kind)
         elif kind == "turn.ended" and string(fields.get("reason")) in ("error", "failed"):
-            self.fail(first(fields, "error", "message") or "the turn failed", kind)
+            self.fail(first_words(fields, "error", "message") or "the turn failed", kind)
         elif kind == "todo.update":
             self.attach(as_text(items(fields.get("todos"))), kind)

@@ -10,7 +10,7 @@ import msgspec
 
 from retro.agents.calls import Described, patched_paths
 from retro.agents.emitter import ALL, one_line
-from retro.agents.fields import Fields, as_text, count, decode, first, kept, mapping, string, whole
+from retro.agents.fields import Fields, as_text, count, decode, first_words, kept, mapping, string, whole, words
 from retro.agents.interface import FILE, Agent
 from retro.agents.opencode_kinds import BOOKKEEPING_TYPES, FORK, HOST, UNCOUNTED
 from retro.agents.plain import PlainReader, image_in, time_of
@@ -92,7 +92,7 @@ class OpenCodeReader(PlainReader):
             self.out.emit(Actor.USER, EventType.MESSAGE, summary, origin=Origin.MACHINE, payload={**payload})
         elif name is not None:
             about = mapping(error.get("data"))
-            self.fail(string(about.get("message")) or as_text(error), name, status=about.get("statusCode"))
+            self.fail(words(about.get("message")) or as_text(error), name, status=about.get("statusCode"))
 
     def spent(self, message: Message, row: Fields) -> None:
         """The tokens of a request, which its message repeats. In a fork ids change, but not when, who and how much."""
@@ -131,7 +131,7 @@ class OpenCodeReader(PlainReader):
 
     def said(self, message: Message, row: Fields) -> None:
         """`text`: a prompt, or what the model says."""
-        text = string(row.get("text")) or ""
+        text = words(row.get("text"))
         if not text and _is_coming(message, row):
             self._speak(EventType.MESSAGE, "", None)  # it has its place before the calls that come behind it
         elif text.strip():
@@ -139,7 +139,7 @@ class OpenCodeReader(PlainReader):
 
     def thought(self, message: Message, row: Fields) -> None:
         """`reasoning`."""
-        text = string(row.get("text")) or ""
+        text = words(row.get("text"))
         if not text and _is_coming(message, row):
             self._speak(EventType.REASONING, "", None)
         self.think(text)
@@ -150,14 +150,14 @@ class OpenCodeReader(PlainReader):
 
     def task(self, message: Message, row: Fields) -> None:
         """`subtask`: what a sub-agent is to be given."""
-        task, about = string(row.get("prompt")) or "", string(row.get("description"))
+        task, about = words(row.get("prompt")), string(row.get("description"))
         payload = kept(kind="subtask", description=about, agent_type=row.get("agent"), command=row.get("command"))
         self.out.emit(Actor.USER, EventType.ATTACHMENT, one_line(task), task, origin=Origin.INJECTED, payload=payload)
 
     def again(self, message: Message, row: Fields) -> None:
         """`retry`: a request that failed and is made again."""
         error = mapping(row.get("error"))
-        text = string(mapping(error.get("data")).get("message")) or as_text(error)
+        text = words(mapping(error.get("data")).get("message")) or as_text(error)
         self.fail(text, "retry", attempt=row.get("attempt"))
 
     def _of(self, message_id: object) -> Message:
@@ -199,13 +199,13 @@ class OpenCodeReader(PlainReader):
         if status not in ("pending", "running", None):
             times = mapping(state.get("time"))
             began, ended = whole(times.get("start")), whole(times.get("end"))
-            error, code = string(state.get("error")), whole(about.get("exit"))
+            error, code = words(state.get("error")), whole(about.get("exit"))
             self.out.identify(f"{name}:result")
             self.out.emitted = 0
             self.out.timestamp = time_of(ended) or at
             self.result(
                 call_id,
-                error or first(state, "output") or string(about.get("output")) or "",
+                error or first_words(state, "output") or words(about.get("output")),
                 tool=tool,
                 is_error=True if error else (code != 0 if code is not None else None),
                 exit_code=code,
@@ -223,7 +223,7 @@ class OpenCodeReader(PlainReader):
             images: list[object] = [image_in({"data": data, "mimeType": row.get("mime")})]
             self.attach(name, "image", paths=[path] if path else None, images=images)
         else:
-            text = string(mapping(source.get("text")).get("value"))
+            text = words(source.get("text"))
             self.attach(text or name, "file", paths=[path] if path else None)
 
 

@@ -9,7 +9,20 @@ import msgspec
 
 from retro.agents.calls import describe, emit_call, emit_giant
 from retro.agents.emitter import Emitter, Progress, content_id, one_line, utc, verdict
-from retro.agents.fields import Fields, as_text, blocks, count, decode, first, kept, mapping, string, whole
+from retro.agents.fields import (
+    Fields,
+    as_text,
+    blocks,
+    count,
+    decode,
+    first,
+    kept,
+    mapping,
+    string,
+    text_in,
+    whole,
+    words,
+)
 from retro.agents.homes import scanned
 from retro.agents.interface import BOOKKEEPING, MAPPED, UNKNOWN, Batch, Facts, Verdict
 from retro.agents.pi_kinds import BOOKKEEPING_TYPES, HOST, UNCOUNTED, id_in_name
@@ -112,7 +125,7 @@ class PiReader:
             self.out.emit(Actor.USER, EventType.ATTACHMENT, one_line(f"{kind}: {name}"), name, payload=payload)
 
     def _summary(self, kind: str, entry: Fields) -> None:
-        text = string(entry.get("summary"))
+        text = words(entry.get("summary")) or None
         if kind == "compaction":
             payload = kept(pre_tokens=whole(entry.get("tokensBefore")))
             self.out.emit(Actor.SYSTEM, EventType.COMPACTION, "the context was compacted", text, payload=payload)
@@ -153,7 +166,7 @@ class PiReader:
         elif role in ("custom", "hookMessage"):
             self._injected(message)
         elif role in ("branchSummary", "compactionSummary"):
-            self._told(string(message.get("summary")) or "", role)
+            self._told(words(message.get("summary")), role)
         else:
             text = as_text(message)
             self.out.emit(Actor.SYSTEM, EventType.UNKNOWN, one_line(text), text, payload={"kind": f"message:{role}"})
@@ -165,7 +178,7 @@ class PiReader:
         usage_id = self._count(message, model)
         for block in blocks(message.get("content")):
             self._block(block, model, usage_id)
-        failed, reason = string(message.get("errorMessage")), string(message.get("stopReason"))
+        failed, reason = words(message.get("errorMessage")), string(message.get("stopReason"))
         if reason == "aborted":
             text, stopped = failed or "Request was aborted", {"kind": "aborted", "interrupt": True}
             self.out.emit(
@@ -180,8 +193,8 @@ class PiReader:
     def _block(self, block: Fields, model: str | None, usage_id: str | None) -> None:
         kind = string(block.get("type"))
         if kind in ("text", "thinking"):
-            text = string(block.get(kind))
-            if text is not None:
+            text = words(block.get(kind))
+            if text:
                 event_type = EventType.MESSAGE if kind == "text" else EventType.REASONING
                 self.out.emit(Actor.ASSISTANT, event_type, one_line(text), text, model=model, usage_id=usage_id)
         elif kind == "toolCall":
@@ -219,7 +232,7 @@ class PiReader:
 
     def _typed_command(self, message: Fields) -> None:
         """A command that a person ran in the host, with `!`."""
-        command, output = string(message.get("command")) or "", string(message.get("output")) or ""
+        command, output = words(message.get("command")), words(message.get("output"))
         hidden = bool(message.get("excludeFromContext"))
         self.out.emit(
             Actor.USER,
@@ -289,11 +302,11 @@ def _flat(content: object) -> tuple[str, list[object]]:
     texts: list[str] = []
     images: list[object] = []
     for block in blocks(content):
-        if block.get("type") == "text":
-            texts.append(string(block.get("text")) or "")
+        if block.get("type") == "text" and "text" in block:
+            texts.append(text_in(block["text"]))
         elif block.get("type") == "image":
             data = string(block.get("data")) or ""
             images.append({"media_type": string(block.get("mimeType")) or "image", "bytes": len(data) * 3 // 4})
-        else:
-            texts.append(as_text(block))
+        elif block:
+            texts.append(text_in(block))
     return "\n".join(texts), images

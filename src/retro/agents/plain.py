@@ -10,7 +10,7 @@ import msgspec
 
 from retro.agents.calls import Described, describe, emit_call, emit_giant
 from retro.agents.emitter import RECENT, Emitter, Progress, content_id, one_line, utc, verdict
-from retro.agents.fields import Fields, as_text, blocks, count, decode, kept, mapping, moment, string, whole
+from retro.agents.fields import Fields, as_text, blocks, count, decode, kept, mapping, moment, string, text_in, whole
 from retro.agents.interface import BOOKKEEPING, MAPPED, UNKNOWN, Batch, Facts, Verdict
 from retro.agents.toolnames import tool_kind
 from retro.event import Actor, EventType, Origin, Quality, Usage
@@ -20,6 +20,9 @@ CALLS: Final = 256
 
 MILLISECONDS: Final = 1e11
 """A number of seconds larger than this (the year 5138) is one of milliseconds."""
+
+MEDIA: Final = frozenset({"image", "audio", "video", "file", "document"})
+"""What is put into a message that is no text."""
 
 _ZONE: Final = re.compile(r"(?:[Zz]|[+-]\d{2}:?\d{2})$")
 _TYPE: Final = re.compile(rb'"(?:type|role)"\s*:\s*"([\w./:-]{1,60})"')
@@ -300,18 +303,6 @@ def parsed(given: object) -> object:
     return given
 
 
-def text_in(value: object) -> str:
-    """The text in a content: itself, or that of its blocks, one below the other."""
-    if isinstance(value, dict):
-        for name in ("text", "value", "output", "content"):
-            if name in value:
-                return text_in(value[name])
-        return as_text(value)
-    if isinstance(value, list):
-        return "\n".join(filter(None, (text_in(part) for part in value)))
-    return as_text(value)
-
-
 def image_in(block: Fields) -> Fields:
     """What is told of an image: its type and size; pixels stay in the raw archive."""
     source = mapping(block.get("source")) or mapping(block.get("inlineData")) or block
@@ -324,10 +315,13 @@ def spoken(content: object) -> tuple[str, list[object]]:
     """The text of a message's blocks, and its images."""
     texts, images = [], []
     for block in blocks(content):
-        if block.get("type") in ("image", "input_image"):
-            images.append(image_in(block))
-        elif text := text_in(block.get("text")):
+        kind = string(block.get("type")) or ""
+        if text := text_in(block.get("text")):
             texts.append(text)
+        elif kind.partition("_")[0] in MEDIA or kind == "input_image":
+            images.append(image_in(block))
+        elif block and "text" not in block:
+            texts.append(as_text(block))
     return "\n".join(texts), list[object](images)
 
 

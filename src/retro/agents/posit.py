@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar, Final
 
 from retro.agents.blocks import answered, asked, returned, spoke
-from retro.agents.fields import Fields, blocks, decode, first, mapping, string, whole
+from retro.agents.fields import Fields, blocks, decode, first, mapping, string, text_in, whole
 from retro.agents.homes import head, homes
 from retro.agents.interface import ROWS, SIDECAR, TRANSCRIPT, Facts, Known, Root, Source, mark_of_rows
-from retro.agents.plain import PlainReader, text_in, time_of
+from retro.agents.plain import PlainReader, time_of
 from retro.agents.plainfiles import BESIDE, MAIN, FileHost, Part, first_records
 
 __all__ = ["BOOKKEEPING_TYPES", "HOST", "META_NAME", "MOVED_BY", "NORMALISER", "UNCOUNTED", "claims", "discover"]

@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar, Final
 
 from retro.agents.emitter import one_line
-from retro.agents.fields import Fields, as_text, count, first, items, mapping, string
+from retro.agents.fields import Fields, as_text, count, first, items, mapping, string, text_in, words
 from retro.agents.homes import homes
 from retro.agents.interface import Facts, Root
-from retro.agents.plain import PlainReader, text_in, time_of
+from retro.agents.plain import PlainReader, time_of
 from retro.agents.plainfiles import FileHost, Part, first_records, stem
 from retro.event import Actor, EventType
 
@@ -126,8 +126,8 @@ class QwenReader(PlainReader):
 
     def _user(self, fields: Fields) -> None:
         """What a person typed, and what hooks put behind it."""
-        typed = string(mapping(fields.get("systemPayload")).get("displayText"))
-        texts = [text for text in (string(part.get("text")) for part in self._parts(fields)) if text]
+        typed = words(mapping(fields.get("systemPayload")).get("displayText"))
+        texts = [text for text in (words(part.get("text")) for part in self._parts(fields)) if text]
         injected = [text for text in texts if text.startswith(_INJECTED)]
         said = [text for text in texts if text not in injected]
         subtype = string(fields.get("subtype"))
@@ -141,7 +141,7 @@ class QwenReader(PlainReader):
     def _assistant(self, fields: Fields) -> None:
         self.use(fields.get("model"))
         for part in self._parts(fields):
-            text, call = string(part.get("text")), mapping(part.get("functionCall"))
+            text, call = words(part.get("text")), mapping(part.get("functionCall"))
             if call:
                 self.call(string(call.get("id")), string(call.get("name")) or "tool", call.get("args"))
             elif text and part.get("thought") is True:
@@ -167,7 +167,7 @@ class QwenReader(PlainReader):
             answer = mapping(part.get("functionResponse"))
             if answer:
                 response = mapping(answer.get("response"))
-                error = string(response.get("error"))
+                error = words(response.get("error"))
                 self.result(
                     string(answer.get("id")) or string(about.get("callId")),
                     error or text_in(response) or text_in(about.get("resultDisplay")),
@@ -190,21 +190,21 @@ class QwenReader(PlainReader):
 
     def _telemetry(self, payload: Fields) -> None:
         event = mapping(payload.get("uiEvent"))
-        if text := string(event.get("error_message")):
+        if text := words(event.get("error_message")):
             self.fail(text, string(event.get("error_type")) or "request", status=event.get("status_code"))
 
     def _compress(self, payload: Fields) -> None:
         info = mapping(payload.get("info"))
         before, after = info.get("originalTokenCount"), info.get("newTokenCount")
         kind = "system:chat_compression"
-        self.compacted(string(payload.get("summary")), kind=kind, pre_tokens=before, post_tokens=after)
+        self.compacted(words(payload.get("summary")), kind=kind, pre_tokens=before, post_tokens=after)
 
     def _rewind(self, payload: Fields) -> None:
         place = first(payload, "targetUuid") or "an earlier record"
         self.notice(f"the session was taken back to {place}", "rewind")
 
     def _artifact(self, payload: Fields) -> None:
-        if text := string(payload.get("summary")):
+        if text := words(payload.get("summary")):
             self.attach(text, "session_artifact_snapshot")
 
     def _files(self, payload: Fields) -> None:
@@ -213,10 +213,10 @@ class QwenReader(PlainReader):
 
     def _command(self, payload: Fields) -> None:
         """A slash command: typed, and later what it printed."""
-        typed = string(payload.get("rawCommand"))
+        typed = words(payload.get("rawCommand"))
         printed = [mapping(item) for item in items(payload.get("outputHistoryItems"))]
         if payload.get("phase") == "result" or printed:
-            text = "\n".join(filter(None, (string(item.get("text")) for item in printed)))
+            text = "\n".join(filter(None, (words(item.get("text")) for item in printed)))
             if text:
                 self.notice(text, "slash_command")
         elif typed:

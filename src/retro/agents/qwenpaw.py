@@ -11,10 +11,10 @@ from retro.agents import chatfiles
 from retro.agents.blocks import answered, asked, returned
 from retro.agents.databases import canonical
 from retro.agents.emitter import ALL
-from retro.agents.fields import Fields, blocks, items, mapping, string
+from retro.agents.fields import Fields, blocks, items, mapping, string, text_in
 from retro.agents.homes import existing_roots, files, head, homes, plain
 from retro.agents.interface import ROWS, Facts, Known, Root, Row, Source, Unreadable
-from retro.agents.plain import PlainReader, text_in, zoned
+from retro.agents.plain import PlainReader, zoned
 from retro.agents.plainfiles import MAIN, matching
 
 __all__ = ["BOOKKEEPING_TYPES", "HOST", "META_NAME", "MOVED_BY", "NORMALISER", "UNCOUNTED", "claims", "discover"]

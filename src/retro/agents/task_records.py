@@ -10,9 +10,9 @@ from retro.agents.blocks import CALLS, IMAGES, RESULTS, TEXTS, answered, other
 from retro.agents.calls import COMMANDS, Described, describe
 from retro.agents.databases import canonical
 from retro.agents.emitter import ALL, content_id, one_line
-from retro.agents.fields import Fields, as_text, blocks, first, items, mapping, parted, string, whole
+from retro.agents.fields import Fields, as_text, blocks, first, items, mapping, parted, string, text_in, whole
 from retro.agents.interface import Facts
-from retro.agents.plain import PlainReader, image_in, parsed, text_in, time_of
+from retro.agents.plain import PlainReader, image_in, parsed, time_of
 from retro.agents.task_kinds import BOOKKEEPING_TYPES, CHILD, UNCOUNTED, USAGE
 from retro.agents.toolnames import tool_kind
 from retro.event import Actor, EventType, Origin

@@ -11,10 +11,10 @@ from typing import ClassVar, Final, NamedTuple
 from retro.agents import databases
 from retro.agents.databases import canonical
 from retro.agents.emitter import ALL, content_id
-from retro.agents.fields import Fields, decode, first, items, mapping, moment, string, whole
+from retro.agents.fields import Fields, decode, first, items, mapping, moment, string, text_in, whole
 from retro.agents.homes import existing_roots, files, homes, plain
 from retro.agents.interface import RECORDS, ROWS, TRANSCRIPT, Facts, Known, Root, Row, Source, Unreadable, mark_of_rows
-from retro.agents.plain import PlainReader, parsed, text_in
+from retro.agents.plain import PlainReader, parsed
 from retro.agents.plainfiles import MAIN, first_records, matching
 
 __all__ = ["BOOKKEEPING_TYPES", "HOST", "META_NAME", "MOVED_BY", "NORMALISER", "UNCOUNTED", "claims", "discover"]

@@ -7,7 +7,7 @@ from typing import ClassVar, Final
 
 from retro.agents.calls import Described, describe
 from retro.agents.emitter import ALL, one_line
-from retro.agents.fields import Fields, as_text, first, items, kept, mapping, string, whole
+from retro.agents.fields import Fields, as_text, first, items, kept, mapping, string, whole, words
 from retro.agents.interface import Agent, Batch, Verdict
 from retro.agents.plain import PlainReader, parsed, time_of
 from retro.agents.toolnames import tool_kind
@@ -85,10 +85,8 @@ class VsCodeReader(PlainReader):
         agent = mapping(request.get("agent"))
         self.written_by(agent.get("extensionVersion"))
         message = request.get("message")
-        text = (
-            string(message)
-            or string(mapping(message).get("text"))
-            or "".join(string(mapping(part).get("text")) or "" for part in items(mapping(message).get("parts")))
+        text = words(message if not isinstance(message, dict) else message.get("text")) or "".join(
+            words(mapping(part).get("text")) for part in items(mapping(message).get("parts"))
         )
         command = string(mapping(request.get("slashCommand")).get("name"))
         self.prompt(
@@ -116,7 +114,7 @@ class VsCodeReader(PlainReader):
         """What was typed while an answer was still being given."""
         request = mapping(mapping(row.get("pending")).get("request"))
         message = request.get("message")
-        text = string(message) or string(mapping(message).get("text"))
+        text = words(message if not isinstance(message, dict) else message.get("text"))
         if text:
             self.out.timestamp = time_of(request.get("timestamp"))
             self.attach(text, "pending")
@@ -282,7 +280,7 @@ class VsCodeReader(PlainReader):
         self.out.timestamp = time_of(state.get("completedAt"))
         error = mapping(result.get("errorDetails")) or mapping(fields.get("responseErrorDetails"))
         if error:
-            text = string(error.get("message")) or as_text(error)
+            text = words(error.get("message")) or as_text(error)
             self.fail(text, string(error.get("code")) or "response", incomplete=error.get("responseIsIncomplete"))
         if fields.get("isCanceled") or how == "cancelled":
             self.out.emit(
