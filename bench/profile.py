@@ -78,7 +78,7 @@ class Clock:
 
 def profile(home: str) -> Clock:
     """Sweep a home in one process, and watch."""
-    from retro import capture, config, pipeline, secrets, sweep
+    from retro import capture, committing, config, secrets, sweep
     from retro.agents import claude, records
     from retro.archive import frames, normalised, origin, syncing
     from retro.places import Places
@@ -104,9 +104,9 @@ def profile(home: str) -> Clock:
     clock.watch(frames.FrameWriter, "write", lambda writer, _: kinds[raw in writer.path])
     clock.watch(capture.Recorder, "_count", "turns")
     clock.watch(syncing.Syncing, "wait", "wait for the disk")
-    clock.watch(pipeline._Committer, "_write", "index")
-    clock.watch(pipeline._Committer, "_commit", "index")
-    clock.watch(pipeline._Committer, "finish", "index")
+    clock.watch(committing.Committer, "_write", "index")
+    clock.watch(committing.Committer, "_commit", "index")
+    clock.watch(committing.Committer, "finish", "index")
     try:
         clock.turn()
         sweep.sweep(Places(os.path.join(folder, "archive")), settings, env, hosts=("claude",))

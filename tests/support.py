@@ -380,7 +380,7 @@ POINTS: Final = (
     "retro.index.writing.Writer.finish",
     "retro.index.readings.write_private",
     "retro.index.database.open_private",
-    "retro.pipeline.open_writer",
+    "retro.committing.open_writer",
     "retro.index.database._check_schema",
 )
 """Functions before and after which a sweep can be made to die."""

@@ -28,7 +28,7 @@ from retro.archive.reading import session_events
 from retro.config import Settings
 from retro.event import Actor, Event, EventType, Origin, Usage
 from retro.index.database import open_writer
-from retro.index.writing import session_state
+from retro.index.states import session_state
 from retro.places import Places
 from retro.sweep import Report, sweep
 from retro.turns import is_prompt

@@ -39,7 +39,7 @@ SMALL_PARTS = {
     "retro.agents.records.BLOCK": 1536,
     "retro.agents.records.RECORD_LIMIT": 2560,
     "retro.agents.records.SCAN": 256,
-    "retro.pipeline.BATCH_PARTS": 2,
+    "retro.committing.BATCH_PARTS": 2,
     "retro.archive.normalised.FRAME": 2048,
 }
 """Limits with which the demo sessions come in many parts, with records too long for memory."""
@@ -142,7 +142,7 @@ POOL = {
     "retro.workers.WORTH_IT": 0,
     "retro.workers.HELD": 300_000,
     "retro.capture.PART": 200_000,
-    "retro.pipeline.LAST_BYTES": 300_000,
+    "retro.committing.LAST_BYTES": 300_000,
 }
 
 

@@ -146,7 +146,7 @@ def test_most_is_committed_and_gathered_while_the_last_sessions_are_captured(
     noting(Writer, "add")
     noting(Writer, "commit")
     noting(passages, "gather")
-    monkeypatch.setattr("retro.pipeline.LAST_BYTES", 1)
+    monkeypatch.setattr("retro.committing.LAST_BYTES", 1)
     sweep_up(tmp_path / "archive", demo_home)
     assert said.count("gather") == 1
     gathered = said.index("gather")

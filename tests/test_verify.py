@@ -24,7 +24,7 @@ from retro.archive.frames import extents
 from retro.archive.reading import session_events
 from retro.archive.state_log import FORGOTTEN, Decision, name_hash
 from retro.index.database import open_reader
-from retro.index.writing import session_state
+from retro.index.states import session_state
 from retro.places import Places, init_root
 from retro.reindex import rebuild
 from retro.upkeep.budget import pin

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import apsw
 
@@ -13,11 +13,13 @@ from retro.archive.committed import Job
 from retro.archive.work import Work
 from retro.config import Settings
 from retro.index.database import explained, open_writer
-from retro.index.writing import mark_rederiving, session_state
+from retro.index.states import mark_rederiving, session_state
 from retro.outcomes import Outcome
 from retro.places import Places
-from retro.upkeep import budget
 from retro.upkeep.caps import Limits
+
+if TYPE_CHECKING:
+    from retro.upkeep.budget import Pass
 
 GROUP_BYTES: Final = 64 * 1024 * 1024
 """So much is read at least before a sweep that has a hard cap looks what has to go."""
@@ -33,7 +35,7 @@ def carry_out(
     connection: apsw.Connection,
     advance: Callable[[int, int], None] | None,
     done: Callable[[Outcome], None],
-) -> tuple[list[budget.Pass], int]:
+) -> tuple[list[Pass], int]:
     """Do jobs and tell what became of each; gives what was given up for them, and how many were not done.
 
     The connection is the index's; it is closed before processes are started.
@@ -43,18 +45,29 @@ def carry_out(
         shared = None
     else:
         shared = connection
-    passes, left = [], len(todo)
-    if limits.any:
-        passes.append(budget.keep_within(places, limits))
+    passes: list[Pass] = []
+    left = len(todo)
+    keep_within = _keeping(limits)
+    if keep_within:
+        passes.append(keep_within(places, limits))
     for group in _groups(todo, limits.hard):
         if passes and limits.hard is not None and passes[-1].final_usage >= limits.hard:
             break
         for outcome in pipeline.carry_out(places, settings, group, advance, connection=shared):
             done(outcome)
         left -= len(group)
-        if limits.any:
-            passes.append(budget.keep_within(places, limits))
+        if keep_within:
+            passes.append(keep_within(places, limits))
     return passes, left
+
+
+def _keeping(limits: Limits) -> Callable[[Places, Limits], Pass] | None:
+    """What keeps the archive within a budget, loaded only where there is one."""
+    if not limits.any:
+        return None
+    from retro.upkeep.budget import keep_within
+
+    return keep_within
 
 
 def _groups(todo: list[Job], hard_cap: int | None) -> Iterator[list[Job]]:

@@ -115,7 +115,7 @@ def _own_key(known: Known, session: SessionKey, source: Source, path: bytes, pre
 
 def left_out(settings: Settings, sources: list[Source]) -> bool:
     """Whether a session belongs to a project that the settings leave out."""
-    from retro.pipeline import located
+    from retro.placing import located
 
     for source in sources:
         cwd = agents.named(source.host).folder_of(source)

@@ -163,7 +163,7 @@ def _do(
 def _settled(places: Places, settings: Settings) -> Known:
     """What the index knows of sources, after what a crash has left unfinished is done."""
     known = known_sources(places)
-    if not known.indexed:
+    if not known.indexed and _holds_files(places):
         from retro import reindex
 
         if reindex.is_archive(places):
@@ -178,6 +178,11 @@ def _settled(places: Places, settings: Settings) -> Known:
         settling.settle(places, forgotten_still, interrupted=known.interrupted)
         known = known_sources(places)
     return known
+
+
+def _holds_files(places: Places) -> bool:
+    """Whether something of sessions may lie there. Where nothing does, what rebuilds an index need not be loaded."""
+    return any(os.path.isdir(os.path.join(places.root, folder)) for folder in ("raw", "digests"))
 
 
 def _upkeep(places: Places, found: Found) -> set[bytes]:

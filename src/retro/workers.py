@@ -9,6 +9,7 @@ import sys
 import threading
 from collections import deque
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import msgspec
@@ -50,15 +51,23 @@ class Aborted(msgspec.Struct, tag=True):
 _FATAL: Final = frozenset({errno.ENOSPC, errno.EROFS, getattr(errno, "EDQUOT", errno.ENOSPC)})
 
 
-def run(places: Places, jobs: list[Job], workers: int) -> Iterator[Part | Aborted]:
-    """Do jobs, the largest first; give their parts as they come, those of one session in order."""
+@contextmanager
+def at_work(places: Places, jobs: list[Job], workers: int) -> Iterator[Iterator[Part | Aborted]]:
+    """Do jobs, the largest first; their parts come as they are made, those of one session in order.
+
+    Where processes are started, they are at work from the beginning of the `with` on.
+    """
     queue = sorted(jobs, key=lambda job: job.size, reverse=True)
     count = process_count(queue, workers)
-    if count:
-        yield from _Pool(places, count, queue).run()
-    else:
-        for job in queue:
-            yield from attempt(places, job)
+    if not count:
+        yield (part for job in queue for part in attempt(places, job))
+        return
+    pool = _Pool(places, count, queue)
+    try:
+        pool.start()
+        yield pool.said()
+    finally:
+        pool.stop()
 
 
 def process_count(jobs: list[Job], workers: int) -> int:
@@ -112,24 +121,24 @@ class _Pool:
         self._alive: dict[Connection, BaseProcess] = {}
         self._threads: list[threading.Thread] = []
 
-    def run(self) -> Iterator[Part | Aborted]:
-        """Give what the workers say, as it comes."""
-        try:
-            workers = [self._start(self._context) for _ in range(self._count)]
-            self._threads = [threading.Thread(target=self._serve, args=(worker,), daemon=True) for worker in workers]
-            for thread in self._threads:
-                thread.start()
-            at_work = self._count
-            while at_work:
-                message = self._said.take()
-                if message is None:
-                    at_work -= 1
-                elif isinstance(message, BaseException):
-                    raise message
-                else:
-                    yield message
-        finally:
-            self._stop()
+    def start(self) -> None:
+        """Start the workers."""
+        workers = [self._start(self._context) for _ in range(self._count)]
+        self._threads = [threading.Thread(target=self._serve, args=(worker,), daemon=True) for worker in workers]
+        for thread in self._threads:
+            thread.start()
+
+    def said(self) -> Iterator[Part | Aborted]:
+        """What the workers say, as it comes."""
+        at_work = self._count
+        while at_work:
+            message = self._said.take()
+            if message is None:
+                at_work -= 1
+            elif isinstance(message, BaseException):
+                raise message
+            else:
+                yield message
 
     def _start(self, context: Any) -> Connection:
         """Start a process; gives our end of its pipe."""
@@ -186,7 +195,7 @@ class _Pool:
         process.join()
         return process.exitcode
 
-    def _stop(self) -> None:
+    def stop(self) -> None:
         """End what is still at work, because nobody takes its parts any more."""
         self._queue.clear()
         self._said.close()

@@ -14,8 +14,8 @@ from retro import agents
 from retro.cadence import hooks
 from retro.cli import output
 from retro.cli.output import Column
-from retro.cli.remembering import is_used
 from retro.failure import WRONG_USAGE, Failure, did_you_mean
+from retro.memory.used import is_used
 
 if TYPE_CHECKING:
     import argparse
@@ -69,7 +69,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
         _say_state(found)
     else:
         _say_changes(found, verb, args.dry_run)
-        if args.weave and verb == "install" and not is_used(context):
+        if args.weave and verb == "install" and not is_used(context.places):
             output.say("nothing is remembered yet; retro memory init learns from the sessions that are there", "yellow")
     return 0
 

@@ -59,19 +59,6 @@ def learned(context: Context) -> learning.Learned:
     return done
 
 
-def is_used(context: Context) -> bool:
-    """Whether anybody has asked for memories yet: a first sweep need not wait for them."""
-    from retro.index.database import open_untouched
-
-    index = open_untouched(context.places)
-    if index is None:
-        return False
-    try:
-        return learning.was_folded(index)
-    finally:
-        index.close()
-
-
 def bring_up_to_date(context: Context) -> None:
     """Bring memories up to date where they are behind; while somebody else writes, they are taken as they are."""
     with sessions.reading(context) as index:

@@ -11,6 +11,7 @@ from retro.cli.semantic_cmd import fill_quietly
 from retro.failure import BUSY, FAILED, Failure
 from retro.ledger import prices
 from retro.lock import Lock
+from retro.memory.used import is_used
 from retro.places import init_root
 
 if TYPE_CHECKING:
@@ -106,10 +107,10 @@ def _in_background(context: Context, hosts: Iterable[str] | None, dry_run: bool)
 
 def learn(context: Context, *, only_where_used: bool = False) -> None:
     """Have memories know what was swept; where somebody else writes by now, that is for the next time."""
-    from retro.cli.remembering import is_used, learned
-
-    if only_where_used and not is_used(context):
+    if only_where_used and not is_used(context.places):
         return
+    from retro.cli.remembering import learned
+
     try:
         learned(context)
     except Failure as failure:

@@ -16,7 +16,7 @@ from retro.config import Settings
 from retro.failure import Failure
 from retro.index.database import empty_log, log_is_left, open_untouched, open_writer, rows
 from retro.index.drift import drift
-from retro.index.writing import session_state
+from retro.index.states import session_state
 from retro.places import Places
 from retro.reindex import BUILDING, rebuild, session_count, session_folders
 from retro.upkeep import coalesce, evict

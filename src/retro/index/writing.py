@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any, Final, NamedTuple
+from collections.abc import Callable
+from typing import Any, Final
 
 import apsw
 import msgspec
 
 from retro.agents.emitter import is_content_id
 from retro.agents.interface import TRANSCRIPT
-from retro.archive.committed import Part, SessionState, SourceState
+from retro.archive.committed import Part, SourceState
 from retro.archive.together import fact_order, merged_facts, total
 from retro.index import landmarks, passages
 from retro.index.database import rows
@@ -18,12 +18,12 @@ from retro.index.due import UNFINISHED
 from retro.index.landmarks import Where
 from retro.index.passages import Scope
 from retro.index.readings import Readings
-from retro.index.rows import SOURCE_COLUMNS, TURN_COLUMNS, source_row, source_state, turn_of, turn_row
+from retro.index.rows import SOURCE_COLUMNS, TURN_COLUMNS, source_row, source_state, turn_row
 from retro.index.titles import Titles
-from retro.index.tracks import add_blocks, put_tracks
+from retro.index.tracks import put_tracks
 from retro.ledger.tables import Owner
 from retro.ledger.writing import Ledger
-from retro.notes import Notes
+from retro.placing import Place
 from retro.signals import VERSION as SIGNALS_VERSION
 from retro.turns import Tally
 
@@ -38,59 +38,11 @@ _PUT_SOURCE: Final = (
 TITLE: Final = 200
 
 
-class Place(NamedTuple):
-    """What the folder of a session tells: its project, and the repository and domain it belongs to."""
-
-    project: str | None
-    repository: str | None
-    domain: str | None
-    root: str | None = None
-    """The repository's main folder, under its own name."""
-    checkout: str | None = None
-    """The folder in which the session's checkout of it begins."""
-
-
-def session_state(connection: apsw.Connection, host: str, session_id: str) -> SessionState:
-    """What is committed of a session; an empty state for a new one."""
-    state = SessionState(host, session_id, sources=[])
-    found = connection.execute(
-        "SELECT id, normalized_bytes, normalized_chain, normalized_frames, events_evicted, notes FROM session"
-        " WHERE host = ? AND session_id = ?",
-        (host, session_id),
-    ).fetchone()
-    if found is None:
-        return state
-    number, state.normalized_bytes, state.normalized_chain, state.normalized_frames = found[:4]
-    state.events_evicted = bool(found[4])
-    state.notes = msgspec.msgpack.decode(found[5], type=Notes) if found[5] is not None else None
-    query = f"SELECT {SOURCE_COLUMNS} FROM source WHERE session = ? ORDER BY key, revision"  # noqa: S608 - our columns
-    state.sources = [source_state(row) for row in rows(connection, query, (number,))]
-    if not state.sources:  # known from its digest alone: what is captured now is all there is
-        return SessionState(host, session_id, sources=[])
-    add_blocks(connection, number, state.sources)
-    last = connection.execute(
-        f"SELECT {TURN_COLUMNS} FROM turn WHERE session = ? ORDER BY turn DESC LIMIT 1",  # noqa: S608
-        (number,),
-    ).fetchone()
-    if last is not None:
-        state.last_turn = turn_of(host, session_id, last)
-    state.passages = passages.last_passages(connection, number)
-    return state
-
-
 def counted(connection: apsw.Connection, number: int) -> Tally:
     """What a session counts."""
     names = Tally.__struct_fields__
     query = f"SELECT {', '.join(names)} FROM session WHERE id = ?"  # noqa: S608 - our own columns
     return Tally(*next(rows(connection, query, (number,))))
-
-
-def mark_rederiving(connection: apsw.Connection, sessions: Iterable[tuple[str, str]]) -> None:
-    """Note that the normalised files of these sessions are about to be replaced: no version is right until then."""
-    connection.pragma("synchronous", "full")  # the note must outlast what it warns of, also when the power fails
-    with connection:
-        connection.executemany("UPDATE session SET normaliser = -1 WHERE host = ? AND session_id = ?", sessions)
-    connection.pragma("synchronous", "normal")
 
 
 class Writer:

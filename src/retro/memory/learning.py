@@ -17,6 +17,7 @@ from retro.measure import log as experiments
 from retro.memory import crediting, folding, staleness, store
 from retro.memory.item import Change
 from retro.memory.store import items_path
+from retro.memory.used import STAMP, stamp_of
 from retro.mining import base, runner, tracing
 from retro.mining.base import Options
 from retro.mining.trace import VERSION
@@ -26,8 +27,6 @@ WEAVES: Final = "weaves"
 """The log of what was handed out, in the inbox."""
 
 HANDED: Final = ("woven", "withheld")
-
-_STAMP: Final = "memory_stamp"
 
 
 class Learned(msgspec.Struct):
@@ -46,13 +45,8 @@ def is_behind(connection: apsw.Connection, places: Places) -> bool:
     return (
         inbox.waits(places, WEAVES)
         or bool(traces.outdated(connection, f":{VERSION}"))
-        or _stamp(places) != _stamp_of(connection)
+        or _stamp(places) != stamp_of(connection)
     )
-
-
-def was_folded(connection: apsw.Connection) -> bool:
-    """Whether the index has ever held memories."""
-    return _stamp_of(connection) is not None
 
 
 def learn(
@@ -65,7 +59,7 @@ def learn(
     report = runner.mine(connection, places, methods, options=options, advance=advance)
     done.traced, done.problems = report.traced, [*done.problems, *report.problems]
     done.credited = crediting.credit(connection, places)
-    if _stamp(places) != _stamp_of(connection) or report.written:
+    if _stamp(places) != stamp_of(connection) or report.written:
         found, _ = folding.fold(connection, places)
         note_folded(connection, places)
         done.memories, done.folded = len(found), True
@@ -79,12 +73,7 @@ def learn(
 def note_folded(connection: apsw.Connection, places: Places) -> None:
     """The index holds what the files say now."""
     with connection:
-        connection.execute("INSERT OR REPLACE INTO setting (name, value) VALUES (?, ?)", (_STAMP, _stamp(places)))
-
-
-def _stamp_of(connection: apsw.Connection) -> str | None:
-    found = next(rows(connection, "SELECT value FROM setting WHERE name = ?", (_STAMP,)), None)
-    return str(found[0]) if found else None
+        connection.execute("INSERT OR REPLACE INTO setting (name, value) VALUES (?, ?)", (STAMP, _stamp(places)))
 
 
 def _stamp(places: Places) -> str:

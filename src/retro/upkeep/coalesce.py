@@ -15,7 +15,7 @@ from retro.archive.frames import Damaged, FrameWriter, Mark, check, read_frames
 from retro.archive.meta import write_meta
 from retro.index import due
 from retro.index.database import rows
-from retro.index.writing import session_state
+from retro.index.states import session_state
 from retro.places import Places, sync_dir
 
 BUDGET: Final = 16 * 1024 * 1024

@@ -15,7 +15,7 @@ from retro.archive.meta import write_meta
 from retro.archive.state_log import EVICTED, Decision, append, name_hash
 from retro.index import passages
 from retro.index.database import rows
-from retro.index.writing import session_state
+from retro.index.states import session_state
 from retro.places import Places
 
 RENDERED: Final = "rendered"

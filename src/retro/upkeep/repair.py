@@ -23,7 +23,7 @@ from retro.config import Settings
 from retro.digests import keeping
 from retro.index.database import open_writer, rows
 from retro.index.readings import Readings
-from retro.index.writing import mark_rederiving, session_state
+from retro.index.states import mark_rederiving, session_state
 from retro.ledger import prices
 from retro.ledger.writing import Ledger
 from retro.pipeline import carry_out

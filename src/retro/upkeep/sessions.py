@@ -10,7 +10,7 @@ import msgspec
 from retro.archive.committed import SessionState
 from retro.index.database import rows
 from retro.index.queries import OF_PROJECT
-from retro.index.writing import session_state
+from retro.index.states import session_state
 
 
 class Chosen(msgspec.Struct):

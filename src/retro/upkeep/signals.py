@@ -10,8 +10,9 @@ from retro.digests import keeping
 from retro.index import digested
 from retro.index.database import rows
 from retro.index.readings import Readings, readings_of
+from retro.index.states import session_state
 from retro.index.tracks import whole_track
-from retro.index.writing import counted, session_state
+from retro.index.writing import counted
 from retro.places import Places
 from retro.signals import VERSION
 from retro.signals.base import LEDGER, Signal

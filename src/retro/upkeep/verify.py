@@ -18,7 +18,7 @@ from retro.digests import keeping
 from retro.failure import Failure
 from retro.index.database import open_reader, rows
 from retro.index.readings import flaw
-from retro.index.writing import session_state
+from retro.index.states import session_state
 from retro.ledger.writing import state_of
 from retro.places import Places, safe_name
 from retro.reindex import session_folders
