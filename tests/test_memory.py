@@ -515,6 +515,17 @@ def test_poison_reaches_nothing_that_is_handed_out(tmp_path: Path, retro: Retro)
             assert POISON[2].encode() not in body, name
 
 
+def test_a_weave_is_an_object_for_programs_also_where_it_is_empty(places: Places, retro: Retro) -> None:
+    cli.run(["memory", "init"])
+    said = json.loads(woven(retro, ERROR, "--json"))
+    assert said["text"].startswith("[memory ")
+    assert said["weave"] in said["text"]
+    assert said["items"]
+    assert all(item["id"] in said["text"] for item in said["items"])
+    empty: dict[str, object] = {"version": 1, "weave": None, "text": "", "items": []}
+    assert [json.loads(woven(retro, query, "--json")) for query in ("write a haiku about spring", "")] == [empty, empty]
+
+
 def test_what_is_about_to_be_handed_out_is_looked_at_once_more(places: Places, retro: Retro) -> None:
     cli.run(["memory", "init"])
     assert woven(retro, ERROR)

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from retro.memory.retrieval import Hit
     from retro.places import Places
 
+    # What is handed out, if anything: the block, what stands in it, its id.
+    Woven = tuple[str, Sequence[Hit], str | None]
+
 BUDGET = 400
 """Tokens."""
 
@@ -74,14 +77,38 @@ _DOUBTFUL = (
 )
 
 
+NOTHING: Woven = ("", (), None)
+
+
 def run(arguments: Sequence[str], options: Mapping[str, str | bool]) -> int:
     """Weave. A hook must never get in the way of the agent: on any doubt it does nothing, and says nothing."""
+    said = NOTHING
+    given: dict[str, str] = {}
     try:
-        _weave(_given(arguments[1:], options))
+        given = _given(arguments[1:], options)
+        said = _weave(given)
     except Exception as error:
         if os.environ.get("RETRO_DEBUG"):
             print(f"retro memory weave: {error!r}", file=sys.stderr)
+    if "--json" in given or (not given and "--json" in arguments):
+        _write(_object(said))
+    elif said[0]:
+        _write(_answer(said[0], given.get("event")) if "--hook" in given else said[0])
     return 0
+
+
+def _write(text: str) -> None:
+    sys.stdout.buffer.write(text.encode("utf-8", "replace"))
+    sys.stdout.buffer.flush()
+
+
+def _object(said: Woven) -> str:
+    """What was handed out, for a program."""
+    import json
+
+    text, hits, weave = said
+    items = [{"id": hit.id, "text": hit.text, "source": hit.source} for hit in hits]
+    return json.dumps({"version": 1, "weave": weave, "text": text, "items": items}) + "\n"
 
 
 def _given(arguments: Sequence[str], options: Mapping[str, str | bool]) -> dict[str, str]:
@@ -115,10 +142,10 @@ def _typed(prompt: str) -> str:
     return prompt
 
 
-def _weave(given: dict[str, str]) -> None:
+def _weave(given: dict[str, str]) -> Woven:
     query = given.get("--query", "")
     if not query.strip():
-        return
+        return NOTHING
     from retro import config
     from retro.index.database import open_reader
     from retro.places import Places, find_root
@@ -128,7 +155,7 @@ def _weave(given: dict[str, str]) -> None:
     places = Places(find_root(root, os.environ, settings).path)
     connection = open_reader(places, wait_ms=200)
     if connection is None:
-        return
+        return NOTHING
     try:
         weave = "w_" + os.urandom(6).hex()
         text, chosen = woven(connection, places, given, weave)
@@ -136,14 +163,9 @@ def _weave(given: dict[str, str]) -> None:
     finally:
         connection.close()
     if not chosen:
-        return
+        return NOTHING
     _note(places, given, chosen, weave, trial)
-    if trial and trial["withheld"]:
-        return
-    if "--hook" in given:
-        text = _answer(text, given.get("event"))
-    sys.stdout.buffer.write(text.encode("utf-8", "replace"))
-    sys.stdout.buffer.flush()
+    return NOTHING if trial and trial["withheld"] else (text, chosen, weave)
 
 
 def _answer(text: str, event: str | None) -> str:
