@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import itertools
+import random
+from collections.abc import Callable
+
 import apsw
 import pytest
+from bench.conversations import read, scores
 from hypothesis import given
 from hypothesis import strategies as st
 
 from retro import conversation
-from retro.conversation import Turn, heard, lent, turns_of, wish
+from retro.conversation import WEIGHTS, Turn, Weights, fitting, heard, lent, turns_of, wish, without_speaker
 from retro.foreign import Document, Library
 from retro.index.forms import forms
 from retro.index.query import stems
+from retro.threads import spoken, threads
 
 TALK = (
     "Ann: Hey Ben! I went to the harbour festival last Saturday.",
@@ -66,7 +72,12 @@ def test_talks_as_a_whole_are_found_by_their_best_turns() -> None:
         ("Ann: yes", "Ann"),
         ("[3 May, 2023] Ann Lee: yes", "Ann Lee"),
         ('(9:15 am) Ann said, "yes"', "Ann"),
+        ("1:56 pm on 8 May, 2023 - Ann: yes", "Ann"),
+        ("2023-05-08T13:56:00 Ann: yes", "Ann"),
+        ("Mon, 8 May 2023\nAnn: yes", "Ann"),
+        ("May: yes", "May"),
         ("yes: no", ""),
+        ("2023: a year of which much was said: Ann", ""),
         ("", ""),
     ],
 )
@@ -123,3 +134,137 @@ def test_forms_that_no_ending_joins_are_joined() -> None:
     assert forms("writes", stem) == ("wrote", "written")
     assert forms("colour", stem) == ("color",)
     assert forms("passage", stem) == ()
+
+
+# --- which documents are one conversation ----------------------------------------------------------------------------
+
+TOLD = read()
+"""457 turns of 30 talks of five pairs; ids are `june-samir D3:12`."""
+
+NAMES = [document.id for document in TOLD.documents]
+TEXTS = [document.text for document in TOLD.documents]
+NAMELESS = [without_speaker(text) for text in TEXTS]
+WHEN = [float(at * 60) for at in range(len(NAMES))]
+
+
+def neighbours(ids: list[str], texts: list[str], times: list[float] | None = None) -> set[tuple[str, str]]:
+    """The texts that are said to follow each other."""
+    order = threads(ids, texts, times or [None] * len(ids))
+    assert sorted(place for of in order for place in of) == list(range(len(ids)))
+    return {(texts[one], texts[other]) for of in order for one, other in itertools.pairwise(of)}
+
+
+def truly(texts: list[str]) -> set[tuple[str, str]]:
+    """Those that do."""
+    talks = [name.partition(":")[0] for name in NAMES]
+    pairs = zip(texts, texts[1:], talks, talks[1:], strict=False)
+    return {(one, other) for one, other, here, there in pairs if here == there}
+
+
+def mixed(*columns: list) -> list[list]:  # type: ignore[type-arg]
+    """The same in another order."""
+    rows = list(zip(*columns, strict=True))
+    random.Random(7).shuffle(rows)
+    return [list(column) for column in zip(*rows, strict=True)]
+
+
+def by_turn(name: str) -> str:
+    conversation_, _, place = name.partition(" D")
+    talk, _, turn = place.partition(":")
+    return f"t{turn}_s{talk}_{conversation_}"
+
+
+@pytest.mark.parametrize("texts", [TEXTS, NAMELESS], ids=["named", "nameless"])
+@pytest.mark.parametrize(
+    "form",
+    [
+        lambda name: name,
+        lambda name: name.replace(" D", ":D"),
+        lambda name: name.replace(" D", "_s").replace(":", "_t"),
+        lambda name: f"{name} (said)",
+    ],
+)
+def test_turns_are_put_in_order_by_their_ids_however_the_file_is_ordered(
+    form: Callable[[str], str], texts: list[str]
+) -> None:
+    ids = [form(name) for name in NAMES]
+    assert neighbours(ids, texts) == truly(texts)
+    assert neighbours(*mixed(ids, texts)) == truly(texts)
+
+
+@pytest.mark.parametrize("texts", [TEXTS, NAMELESS], ids=["named", "nameless"])
+def test_the_file_tells_the_order_where_ids_do_not(texts: list[str]) -> None:
+    chance = random.Random(1)
+    hashes = [f"{chance.getrandbits(64):016x}" for _ in NAMES]
+    drawn = [f"doc{number}" for number in chance.sample(range(len(NAMES)), len(NAMES))]
+    for ids in (hashes, drawn, [by_turn(name) for name in NAMES]):
+        found = neighbours(ids, texts)
+        assert found >= truly(texts)
+        assert len(found) < len(texts), "one more between two talks, and no others"
+
+
+def test_times_tell_the_order_where_neither_ids_nor_the_file_do() -> None:
+    hashes = [f"{random.Random(at).getrandbits(64):016x}" for at in range(len(NAMES))]
+    ids, texts, times = mixed(hashes, TEXTS, WHEN)
+    assert neighbours(ids, texts, times) >= truly(TEXTS)
+
+
+@pytest.mark.parametrize("texts", [TEXTS, NAMELESS], ids=["named", "nameless"])
+def test_where_nothing_tells_the_order_each_stands_alone(texts: list[str]) -> None:
+    hashes = [f"{random.Random(at).getrandbits(64):016x}" for at in range(len(NAMES))]
+    assert neighbours(*mixed(hashes, texts)) == set()
+
+
+def test_what_nobody_says_to_anybody_stands_alone() -> None:
+    notes = [
+        "Note: the pump needs a new seal",
+        "The valve is opened by hand, counter-clockwise.",
+        "How is the valve closed? It closes by itself.",
+        "Spare seals are in the second drawer.",
+    ]
+    assert not spoken(notes)
+    assert threads([f"n{at}" for at in range(4)], notes, [None] * 4) == [[0], [1], [2], [3]]
+    library = Library(Document(f"n{at}", text) for at, text in enumerate(notes))
+    assert library.find("Where are the spare seals?", 9)[0] == "n3"
+    assert library.find("drawer", 9) == ["n3"], "what stands beside it has no part of it"
+
+
+@pytest.mark.parametrize("ids", [[f"faq-{at}" for at in range(3)], ["a", "b", "c"]])
+def test_neighbours_never_pass_by_a_text_that_has_all_the_words(ids: list[str]) -> None:
+    faq = [
+        "How do I open my account? You go to the office, and they open your account.",
+        "How do I close my account? You write to us, and we close it.",
+        "Can you lend me money? We can, if you have an account with us.",
+    ]
+    documents = [Document(name, text) for name, text in zip(ids, faq, strict=True)]
+    for question, at in (("How can I open an account?", 0), ("Who can close it?", 1), ("Do you lend money?", 2)):
+        assert Library(documents).find(question, 3)[0] == ids[at]
+
+
+def test_one_family_of_ids_is_one_conversation_also_where_others_stand_between() -> None:
+    texts = ["Ann: I saw you", "Cid: we left", "Ben: you did?", "Dee: did we?", "Ann: yes I did", "Cid: yes, we did"]
+    ids = ["x:D1:1", "y:D1:1", "x:D1:2", "y:D1:2", "x:D1:10", "y:D1:10"]
+    assert threads(ids, texts, [None] * 6) == [[0, 2, 4], [1, 3, 5]]
+
+
+@given(st.lists(st.tuples(st.text("ab1 :", max_size=4), st.sampled_from(TALK), st.none() | st.floats(0, 1e6))))
+def test_every_text_is_in_one_conversation_once(told: list[tuple[str, str, float | None]]) -> None:
+    order = threads([name for name, _, _ in told], [text for _, text, _ in told], [time for _, _, time in told])
+    assert sorted(place for of in order for place in of) == list(range(len(told)))
+    assert all(order)
+
+
+def test_the_order_of_the_file_changes_little_of_what_is_found() -> None:
+    in_order, shuffled = Library(TOLD.documents), Library(mixed(TOLD.documents)[0])
+    recalls = [scores(lambda text, of=of: of.find(text, 10), TOLD.questions)[2] for of in (in_order, shuffled)]  # type: ignore[misc]
+    assert min(recalls) > 0.7
+    assert abs(recalls[0] - recalls[1]) < 0.02
+
+
+def test_without_weights_only_the_words_of_a_turn_count() -> None:
+    worth = {(1, 1): {0: 2.0, 1: 1.0}, (1, 3): {0: 1.5}}
+    turns = {(1, place): heard(TALK[place]) for place in range(1, 5)}
+    none, asked = Weights(0.0, 0.0, 0.0, 0.0, 0.0), wish("When did Ann go?")
+    alone = fitting(lent(worth, turns, asked, none), turns, asked, {"ann": 2.0}, none)
+    assert {key: score for key, score in alone.items() if score} == {(1, 1): 3.0, (1, 3): 1.5}
+    assert lent(worth, turns, asked, WEIGHTS)[1, 2] > 0

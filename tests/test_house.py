@@ -35,6 +35,7 @@ STOREYS = [
         "terms",
         "placing",
         "conversation",
+        "threads",
     },
     {"agents"},
     {"archive", "turns", "landmarks", "notes", "passages", "track"},

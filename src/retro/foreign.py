@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable
 from datetime import datetime, timezone
 from functools import partial
@@ -23,6 +22,7 @@ from retro.index.query import Query, parse, stems, tokenizer
 from retro.index.search import ranked, weighed
 from retro.passages import cut_whole
 from retro.terms import NAMES, PROMPT
+from retro.threads import threads
 
 if TYPE_CHECKING:
     from retro.index.grading import Row
@@ -52,8 +52,6 @@ LONG: Final = 1000
 Say = Callable[[int, int], None]
 """Told how many passages there are in all, and how many more of them are done."""
 
-_last_number = re.compile(r"\d+\D*$")
-
 
 class Document(msgspec.Struct):
     """Something that can be found."""
@@ -67,7 +65,7 @@ class Document(msgspec.Struct):
 class Library:
     """Documents in an index of their own, in memory, in the order that they were given.
 
-    Long ones are sessions; short ones are turns, those side by side whose ids begin alike of one session.
+    Long ones are sessions; short ones are turns of sessions, if people talk in them, else each stands for itself.
     """
 
     def __init__(
@@ -79,6 +77,8 @@ class Library:
         self._ids: dict[tuple[int, int | None], str] = {}
         self._turns: dict[conversation.Key, conversation.Turn] = {}
         self._speakers: dict[str, list[conversation.Key]] = {}
+        self.weights = conversation.WEIGHTS
+        """What counts how much where people talk."""
         given = list(documents)
         self.by_session = bool(given) and median(len(document.text) for document in given) > LONG
         """Whether each stands for a session, and not for a turn of one."""
@@ -116,7 +116,8 @@ class Library:
 
     def find(self, text: str, limit: int) -> list[str]:
         """Ids of the documents that fit best, best first: of sessions of agents those with all words first."""
-        hits = self._of_talk(text) if self._talking else self._of_sessions(text, max(limit, DEEP))
+        most = limit if self._meaning is None else None
+        hits = self._of_talk(text, most) if self._talking else self._of_sessions(text, max(limit, DEEP))
         if self._meaning is not None:
             hits = self._with_meaning(self._meaning, text, hits)
         return [self._ids[hit.number, hit.turn] for hit in hits[:limit]]
@@ -133,18 +134,18 @@ class Library:
         query.described = query.described or some
         return ranked(self._connection, query, Filters(), limit, Found(), by_session=True)
 
-    def _of_talk(self, text: str) -> list[Hit]:
+    def _of_talk(self, text: str, most: int | None) -> list[Hit]:
         query = self._query(text)
         of: dict[conversation.Key, list[Row]] = {}
         for row in weighed(self._connection, query, Filters(), Found()):
             of.setdefault((row.session, row.turn), []).append(row)
         wanted = conversation.wish(text)
-        scores = conversation.lent({key: best_of(rows) for key, rows in of.items()}, self._turns, wanted)
+        scores = conversation.lent({key: best_of(rows) for key, rows in of.items()}, self._turns, wanted, self.weights)
         named = {}
         for name, keys in self._speaking(query).items():
             named[name] = rarity(len(keys), len(self._turns))
             scores.update((key, 0.0) for key in keys if key not in scores)
-        return self._ordered(conversation.fitting(scores, self._turns, wanted, named))
+        return self._ordered(conversation.fitting(scores, self._turns, wanted, named, self.weights), most)
 
     def _speaking(self, query: Query) -> dict[str, list[conversation.Key]]:
         """The speakers that a question names, each with the turns in which they speak."""
@@ -160,7 +161,7 @@ class Library:
         near = conversation.followed(alike(self._connection, text, meaning), self._turns, wanted)
         return merged([(1.0, hits), (conversation.MEANING, self._ordered(near))])
 
-    def _ordered(self, scores: dict[conversation.Key, float]) -> list[Hit]:
+    def _ordered(self, scores: dict[conversation.Key, float], most: int | None = None) -> list[Hit]:
         """Turns, or the talks that they belong to, best first; of equals the one that came first."""
         of: dict[tuple[int, int | None], float] = {}
         if self.by_session:
@@ -168,7 +169,7 @@ class Library:
         else:
             of.update(((talk, turn), score) for (talk, turn), score in scores.items())
         keys = sorted(of, key=lambda key: (-of[key], key[0], key[1] or 0))
-        return [Hit(session, turn, of[session, turn], 0, []) for session, turn in keys]
+        return [Hit(session, turn, of[session, turn], 0, []) for session, turn in keys[:most]]
 
     def _query(self, text: str) -> Query:
         return parse(text, tokenizer(self._connection), stems(self._connection))
@@ -191,19 +192,28 @@ class Library:
         return left
 
     def _fill(self, documents: list[Document], turns: list[list[str]], intake: passages.Intake) -> None:
-        session, turn, before = 0, 0, None
-        for document, said in zip(documents, turns, strict=True):
-            family = _last_number.sub("", document.id)
-            if self.by_session or family != before:
-                session, turn, before = session + 1, 0, family
-                self._connection.execute(
-                    "INSERT INTO session (id, host, session_id, captured) VALUES (?, ?, ?, '')",
-                    (session, HOST, str(session)),
-                )
-            for text in said if self._talking else [document.text]:
-                turn += 1
-                self._put(intake, session, turn, text, document.ts)
-            self._ids[session, None if self.by_session else turn] = document.id
+        for session, places in enumerate(self._order(documents), 1):
+            turn = 0
+            self._connection.execute(
+                "INSERT INTO session (id, host, session_id, captured) VALUES (?, ?, ?, '')",
+                (session, HOST, str(session)),
+            )
+            for place in places:
+                document = documents[place]
+                for text in turns[place] if self._talking else [document.text]:
+                    turn += 1
+                    self._put(intake, session, turn, text, document.ts)
+                self._ids[session, None if self.by_session else turn] = document.id
+
+    def _order(self, documents: list[Document]) -> list[list[int]]:
+        """Which documents make a session together."""
+        if self.by_session:
+            return [[place] for place in range(len(documents))]
+        return threads(
+            [document.id for document in documents],
+            [document.text for document in documents],
+            [_seconds(_moment(document.ts)) for document in documents],
+        )
 
     def _put(self, intake: passages.Intake, session: int, turn: int, text: str, ts: str | float | None) -> None:
         """Index a turn, cut into passages as a session's events are."""
@@ -246,3 +256,9 @@ def _moment(ts: str | float | None) -> datetime | None:
         return datetime.fromtimestamp(ts, timezone.utc) if ts is not None else None
     except (ValueError, OverflowError, OSError):
         return None
+
+
+def _seconds(moment: datetime | None) -> float | None:
+    if moment is None:
+        return None
+    return (moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)).timestamp()

@@ -43,8 +43,8 @@ class Answer(msgspec.Struct):
 def add_arguments(parser: Parser) -> None:
     """Declare the files."""
     parser.description = f"{parser.description}" + (
-        " Nothing of the archive is read or written. Documents are lines of JSON, {id, text, ts?}, in the order"
-        " in which they were said; queries {qid, text}; answers {qid, ids: [best first], ms}."
+        " Nothing of the archive is read or written. Documents are lines of JSON, {id, text, ts?}, best in the"
+        " order in which they were said; queries {qid, text}; answers {qid, ids: [best first], ms}."
     )
     parser.add_argument("--corpus", metavar="FILE", required=True, help="the documents")
     parser.add_argument("--queries", metavar="FILE", required=True, help="what to look for")
