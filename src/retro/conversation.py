@@ -72,7 +72,10 @@ _NUMBERS: Final = frozenset(
 _YEAR = re.compile(r"\b(?:19|20)\d\d\b").search
 _words = re.compile(r"[^\W\d_]+").findall
 _sentences = re.compile(r"[^.!?]+[.!?]*").findall
-_NAME: Final = r"([A-Z][\w.'-]{0,30}(?: [A-Z][\w.'-]{0,30})?)(?:: |\s+(?:said|asked|replied)[,:]\s*)"
+_NAME: Final = (
+    r"(?:\*\*)?([A-Z][\w.'-]{0,30}(?: [A-Z][\w.'-]{0,30})?)(?:\*\*)?(?: [\[(][^\])\n]{0,60}[\])])?"
+    r"(?::(?:\*\*)?\s|\s+(?:said|says|asked|replied)[,:]\s*)"
+)
 _DATED: Final = (
     r"(?:[\w:.,/+-]{0,12}\d[\w:.,/+-]{0,25}|on|at|[ap]m|(?:jan|feb|mar|apr|may|june?|july?|aug|sept?|oct|nov|dec"
     r"|mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:uary|ruary|ch|il|ust|ember|ober|day)?)[.,]?"
