@@ -294,7 +294,7 @@ def cost(bench: Bench) -> list[Row]:
         with place_for(home) as place:
             shares = [_inside(place, "ledger", home, os.path.join(place.folder, f"root{n}")) for n in range(3)]
             share = median(one["ledger"] / one["sweep"] for one in shares)
-            rows.append(within("cost", "share of the ledger in a cold sweep", "x", share, 0.10))
+            rows.append(within("cost", "share of the ledger in a cold sweep (CPU)", "x", share, 0.10))
             retro(place)
             own = median(retro(place, "cost", "daily", "--json").cost.seconds for _ in range(bench.rounds))
             try:

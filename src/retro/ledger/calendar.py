@@ -208,7 +208,7 @@ class _HourNames(dict[int, str]):
     def __missing__(self, hour: int) -> str:
         if len(self) >= _KEPT:
             self.clear()
-        name = self[hour] = f"{day_name(hour // HOURS)}T{hour % HOURS:02}:"
+        name = self[hour] = f"{_day_names[hour // HOURS]}T{hour % HOURS:02}:"
         return name
 
 
@@ -220,6 +220,8 @@ def timestamp(at: int) -> str | None:
     if at < 0:
         return None
     hour, of_hour = divmod(at, 3_600_000)
+    if not of_hour:
+        return f"{_hour_names[hour]}00:00.000Z"
     seconds, milli = divmod(of_hour, 1000)
     minute, second = divmod(seconds, 60)
     return f"{_hour_names[hour]}{minute:02}:{second:02}.{milli:03}Z"
