@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
+import apsw
 import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
@@ -18,6 +20,7 @@ from retro.terms import ANSWER, COMMAND, ERROR, NAMES, OUTPUT, PROMPT, pieces
 from retro.turns import FoldState
 from test_reading import event
 
+SCOPE = Scope("claude", None, None, None)
 words = st.text(st.sampled_from("ab é漢\n \x1e\x1f\0𝒳"), max_size=60)
 texts = st.one_of(words, st.builds(lambda text, times: text * times, words, st.integers(50, 400)))
 
@@ -162,6 +165,59 @@ def test_the_words_of_many_passages_make_one_segment(tmp_path: Path) -> None:
         intake.settle()
     assert index.execute("SELECT count(DISTINCT segid) FROM passage_text_idx").get == 1
     assert index.execute("SELECT group_concat(rowid) FROM passage_text WHERE passage_text MATCH 'word7'").get == "7"
+    index.close()
+
+
+def put_in(index: apsw.Connection, numbers: range) -> None:
+    """A sweep of a session, as far as its words go."""
+    passages.begin(index)
+    intake = passages.Intake(index)
+    with index:
+        for number in numbers:
+            index.execute(
+                "INSERT OR IGNORE INTO session (id, host, session_id, captured) VALUES (1, 'claude', 's', '')"
+            )
+            text = " ".join(f"word{number * 7 + at * at}" for at in range(60))
+            intake.put(1, Passage("", number, 1, b"", columns_of([Piece("e", ANSWER, text)], [])), SCOPE)
+        intake.settle()
+
+
+def segments(index: apsw.Connection) -> int:
+    return int(index.execute("SELECT count(DISTINCT segid) FROM passage_text_idx").get)
+
+
+def test_no_small_sweep_merges_the_whole_index_and_segments_stay_few(tmp_path: Path) -> None:
+    index = open_writer(str(tmp_path / "index.sqlite"))
+    index.wal_autocheckpoint(0)
+    put_in(index, range(12000))
+    passages.gather(index)
+    put_in(index, range(12000, 13000))
+    passages.settle(index)
+    whole = index.execute("SELECT count(*) FROM passage_text_data").get
+    assert whole > 8 * passages.STEP
+    most, left = 0, 0
+    for number in range(13000, 13400):
+        index.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+        put_in(index, range(number, number + 1))
+        passages.keep_up(index)
+        most = max(most, os.path.getsize(tmp_path / "index.sqlite-wal") // 4096)
+        left = max(left, segments(index))
+    assert most < 8 * passages.STEP, "pages written: those that came of it, those merged, those no longer needed"
+    assert left < 30
+    assert not list(passages.check(index))
+    index.close()
+
+
+def test_a_first_load_that_died_goes_on_as_one(tmp_path: Path) -> None:
+    index = open_writer(str(tmp_path / "index.sqlite"))
+    assert passages.begin(index)
+    put_in(index, range(20))
+    assert passages.begin(index), "it was not settled"
+    put_in(index, range(20, 40))
+    passages.gather(index)
+    passages.settle(index)
+    assert segments(index) == 1
+    assert not passages.begin(index)
     index.close()
 
 

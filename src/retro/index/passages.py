@@ -21,8 +21,13 @@ HASH_BYTES: Final = 64 * 1024 * 1024
 
 BULK: Final = {"hashsize": HASH_BYTES, "automerge": 0, "crisismerge": 400}
 """Segments are merged at the end; where there are many small ones, before SQLite, which counts to 2,000, runs out."""
-GROWING: Final = {"hashsize": HASH_BYTES, "automerge": 8, "crisismerge": 16}
-"""With 8 no append waits longer than some milliseconds for segments to be merged; with 4 some wait ten times that."""
+GROWING: Final = {"hashsize": HASH_BYTES, "automerge": 8, "usermerge": 8, "crisismerge": 400}
+"""Eight segments of a level are merged, page by page while words come in, and by `keep_up`. A crisis merges all of a
+level at once, however large it is: with the default of 16, a few hundred appends after a load, the whole index."""
+
+STEP: Final = 128
+"""Pages of words that a sweep merges at most when it has ended: some milliseconds. With fewer, segments pile up behind
+a long merge, and a search looks into each."""
 
 PROMPTS: Final = 10
 PROMPT: Final = 300
@@ -107,8 +112,12 @@ def last_passages(connection: apsw.Connection, number: int) -> dict[str, Passage
 
 
 def begin(connection: apsw.Connection) -> bool:
-    """Set the index up for what is to come; whether it is a first load, after which it is to be settled."""
-    first = not next(rows(connection, "SELECT EXISTS (SELECT 1 FROM passage)"))[0]
+    """Set the index up for what is to come; whether it is a first load, after which it is to be settled.
+
+    One that died before it was settled goes on.
+    """
+    empty = not next(rows(connection, "SELECT EXISTS (SELECT 1 FROM passage)"))[0]
+    first = empty or _configured(connection).get("automerge") == BULK["automerge"]
     _configure(connection, BULK if first else GROWING)
     return first
 
@@ -124,6 +133,11 @@ def settle(connection: apsw.Connection) -> None:
     give_back(connection)
 
 
+def keep_up(connection: apsw.Connection) -> None:
+    """After a sweep: merge some of the segments that are too many, so that no later one has much to merge."""
+    connection.execute("INSERT INTO passage_text (passage_text, rank) VALUES ('merge', ?)", (STEP,))
+
+
 def purge(connection: apsw.Connection) -> None:
     """Write the index anew without the words of what was deleted; until then they still stand in its pages."""
     connection.execute("INSERT INTO passage_text (passage_text) VALUES ('optimize')")
@@ -131,10 +145,14 @@ def purge(connection: apsw.Connection) -> None:
 
 
 def _configure(connection: apsw.Connection, wanted: dict[str, int]) -> None:
-    known = dict(rows(connection, "SELECT k, v FROM passage_text_config"))
+    known = _configured(connection)
     for name, value in wanted.items():
         if known.get(name) != value:
             connection.execute("INSERT INTO passage_text (passage_text, rank) VALUES (?, ?)", (name, value))
+
+
+def _configured(connection: apsw.Connection) -> dict[str, int]:
+    return dict(rows(connection, "SELECT k, v FROM passage_text_config"))
 
 
 def write(intake: Intake, number: int, part: Part, before: Scope | None) -> None:

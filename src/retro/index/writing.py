@@ -103,6 +103,8 @@ class Writer:
         self.gather()
         if self._first_load:
             passages.settle(self._connection)
+        else:
+            passages.keep_up(self._connection)
 
     def _write(self, part: Part) -> None:
         if part.kept:
