@@ -13,6 +13,7 @@ from typing import Any, Final
 import apsw
 import msgspec
 import pytest
+import zstandard
 from hypothesis import HealthCheck, given
 from hypothesis import settings as effort
 from hypothesis import strategies as st
@@ -317,3 +318,39 @@ def test_a_block_that_no_version_was_seen_to_write_is_kept_with_all_its_fields()
         found = reading(agents.named("claude"), lines(record), "s")
         (unknown,) = found.of_type(EventType.UNKNOWN)
         assert json.loads(unknown.text or "") == block
+
+
+def test_a_secret_in_a_name_or_a_type_is_nowhere_but_in_the_raw_bytes(tmp_path: Path) -> None:
+    token = "ghp_" + "aB3dE6gH9jK2mN5pQ8sT1vW4yZ7bC0fG2iL5"
+    said = {"type": "text", "text": "hi"}
+    call = {"type": "tool_use", "id": f"call {token}", "name": "Bash", "input": {"command": "ls"}}
+    answer = {"id": f"msg_{token}", "model": "m", "content": [said, call], "usage": {"output_tokens": 5}}
+    returned = {"type": "tool_result", "tool_use_id": f"call {token}", "content": "out"}
+    records = (
+        {"type": "user", "uuid": _UUID, "message": {"content": "go"}, "cwd": "/p"},
+        {"type": "assistant", "uuid": f"a {token}", "parentUuid": _UUID, "message": answer},
+        {"type": "user", "uuid": "r", "parentUuid": f"a {token}", "message": {"content": [returned]}},
+        {"type": token, "uuid": "x", "words": "odd"},
+        {"type": "file-history-snapshot", "uuid": f"f {token}"},
+        {"type": "user", "uuid": "l", "parentUuid": f"f {token}", "message": {"content": "on"}},
+    )
+    path = tmp_path / "home" / ".claude" / "projects" / "-p" / f"{_UUID}.jsonl"
+    path.parent.mkdir(parents=True)
+    root = tmp_path / "archive"
+    for until in (2, len(records)):
+        path.write_bytes(lines(*records[:until]))
+        report = sweep(Places(str(root)), Settings("", {}), {"HOME": str(tmp_path / "home")})
+        assert failures(report) == []
+    told = [file for file in root.rglob("*") if file.is_file() and file.relative_to(root).parts[0] != "raw"]
+    assert len(told) > 4
+    for file in told:
+        data = file.read_bytes()
+        if file.suffix == ".zst":
+            data = zstandard.ZstdDecompressor().stream_reader(data, read_across_frames=True).read()
+        assert token.encode() not in data, file
+    first, *_ = content(root).events.values()
+    called, result = (
+        next(event for event in first if event["event_type"] == kind) for kind in ("command", "tool_result")
+    )
+    assert called["call_id"] == result["call_id"]
+    assert result["parent_event_id"] == str(called["event_id"]).partition(".")[0]

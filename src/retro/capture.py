@@ -43,7 +43,7 @@ from retro.archive.origin import EDGE, Rows, SourceFile, Stamp, StateStamp, Unre
 from retro.archive.work import Work
 from retro.passages import Passages, cut_whole
 from retro.places import Places, safe_name
-from retro.recording import Recording, copy_of, masked_facts, remove
+from retro.recording import Recording, copy_of, masked_facts, masked_state, masked_usage, remove
 from retro.track.tracker import Tracker
 from retro.turns import Fold
 
@@ -220,7 +220,7 @@ class Recorder(Recording):
             self._event_writer().add(batch.events)
             batch.events.clear()
         if batch.usage:  # also of records that give no event
-            self._usage += batch.usage
+            self._usage += masked_usage(batch.usage)
             batch.usage.clear()
 
     def _settle(self, state: SourceState, parser: Parser, raw: FrameWriter | None, origin: Read | None) -> None:
@@ -238,7 +238,7 @@ class Recorder(Recording):
         if self._tracker is not None:
             self._tracker.settle()
         state.offset, state.line = parser.position.offset, parser.position.line
-        state.reader = parser.reader.save()
+        state.reader = masked_state(parser.reader.save())
         state.facts = masked_facts(parser.reader.facts)
         if raw and origin:
             self._files.add(raw.path)

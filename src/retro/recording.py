@@ -8,12 +8,11 @@ from typing import Final
 import msgspec
 
 from retro import agents, secrets
-from retro.agents.emitter import content_id
 from retro.agents.interface import LINES, TRANSCRIPT, Facts
 from retro.archive.committed import MAIN, Failed, Part, SessionState, SourceState
 from retro.archive.frames import FrameWriter, Mark
 from retro.archive.meta import write_meta
-from retro.archive.normalised import EventWriter
+from retro.archive.normalised import EventWriter, hashed
 from retro.archive.reading import session_events
 from retro.event import Event, Reading, Usage
 from retro.landmarks import Landmarks
@@ -84,7 +83,7 @@ class Recording:
             sources=[state if done else copy_of(state) for state in self._touched.values()],  # reading goes on in them
             turns=list(self._turns.values()),
             passages=self._passages,
-            usage=masked_usage(largest(self._new_usage)),
+            usage=largest(self._new_usage),
             normalized_bytes=self.state.normalized_bytes,
             normalized_chain=self.state.normalized_chain,
             normalized_frames=self.state.normalized_frames,
@@ -251,6 +250,15 @@ def masked_facts(facts: Facts) -> Facts:
     return msgspec.convert(masked, Facts) if found else facts
 
 
+def masked_state(saved: bytes) -> bytes:
+    """A reader's state with the secrets in it masked: calls' ids, names, what it noted of the last records."""
+    held = msgspec.msgpack.decode(saved) if saved else None
+    if held is None or not secrets.suspects(msgspec.json.encode(held)):
+        return saved
+    masked, found = secrets.mask_value(held)
+    return msgspec.msgpack.encode(masked) if found else saved
+
+
 def masked_usage(records: list[Usage]) -> list[Usage]:
     """Usage records with the secrets in their texts masked: the name of a model may be anything."""
     texts = "\n".join(text for record in records for text in _texts(record))
@@ -272,7 +280,7 @@ def _masked_record(record: Usage) -> Usage:
     for name in _IDENTITIES:
         text = getattr(record, name)
         if text and secrets.mask(text).found:
-            changed[name] = content_id(text.encode("utf-8", "replace"))
+            changed[name] = hashed(text)
     return msgspec.structs.replace(record, **changed)
 
 

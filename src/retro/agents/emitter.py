@@ -10,6 +10,7 @@ from typing import Final
 
 import msgspec
 
+from retro import secrets
 from retro.agents.interface import Batch, Verdict
 from retro.event import SCHEMA, TEXT_LIMIT, Actor, Event, EventType, Origin, RawRef
 
@@ -185,7 +186,7 @@ def verdict(account: str, kind: str) -> Verdict:
     if found is None:
         if len(_VERDICTS) > 5000:
             _VERDICTS.clear()
-        found = _VERDICTS[account, kind] = Verdict(account, kind)
+        found = _VERDICTS[account, kind] = Verdict(account, secrets.mask(kind).text)  # hosts write any word there
     return found
 
 

@@ -10,7 +10,7 @@ from typing import Final
 import msgspec
 
 from retro import secrets
-from retro.agents.emitter import one_line
+from retro.agents.emitter import content_id, one_line
 from retro.archive.frames import FrameWriter
 from retro.event import Event, EventType
 
@@ -63,6 +63,7 @@ class EventWriter:
 
     def _screen(self) -> None:
         """Mask the events on whose lines something is seen, and note injection marks."""
+        self._screen_names()
         batch = b"\n".join(self._written)
         lowered = batch.lower()
         suspects, marked = secrets.suspects(batch, lowered), secrets.mark_suspects(batch, lowered)
@@ -75,6 +76,50 @@ class EventWriter:
         for place in sorted({bisect_right(starts, offset) - 1 for offset in marked}):
             if mark_event(self._events[place]):
                 self._lines[place] = _encode(self._events[place])
+
+    def _screen_names(self) -> None:
+        """The same for what names events, calls and requests: hosts write it too, and it may be anything."""
+        names = {name for event in self._events for name in _names(event) if name and not _is_uuid(name)}
+        if not secrets.suspects("\n".join(["", *names]).encode("utf-8", "replace")):
+            return
+        for place, event in enumerate(self._events):
+            if hide_names(event):
+                self._lines[place] = _encode(event)
+
+
+def _names(event: Event) -> tuple[str | None, ...]:
+    return event.event_id, event.parent_event_id, event.call_id, event.usage_id, event.agent_id
+
+
+def _is_uuid(name: str) -> bool:
+    """Whether a name has the marks of most names, in which no secret is to be looked for."""
+    return len(name) < 42 and name[8:9] == name[13:14] == name[18:19] == name[23:24] == "-"
+
+
+def hide_names(event: Event) -> bool:
+    """Take the secrets out of an event's names, in place; whether there were any. Equal names stay equal."""
+    if not any(name and secrets.mask(name).found for name in _names(event)):
+        return False
+    event.event_id = _hidden(event.event_id)
+    event.parent_event_id = _hidden(event.parent_event_id) if event.parent_event_id else None
+    if event.usage_id and secrets.mask(event.usage_id).found:
+        event.usage_id = hashed(event.usage_id)
+    event.call_id = secrets.mask(event.call_id).text if event.call_id else None
+    event.agent_id = secrets.mask(event.agent_id).text if event.agent_id else None
+    return True
+
+
+def _hidden(event_id: str) -> str:
+    """An event's id without secrets: a hash, and the event's number within its record."""
+    if not secrets.mask(event_id).found:
+        return event_id
+    name, dot, number = event_id.rpartition(".")
+    return f"{hashed(name)}.{number}" if dot and number.isdigit() else hashed(event_id)
+
+
+def hashed(name: str) -> str:
+    """What stands for a name that holds a secret, that it stays apart from others."""
+    return content_id(name.encode("utf-8", "replace"))
 
 
 def mask_event(event: Event) -> bool:
