@@ -44,7 +44,14 @@ ODD: Final[tuple[Any, ...]] = (
 BOUNDLESS: Final = "boundless"
 """Stands for a number that no decoder takes."""
 
-KNOWN_REASONS: Final = ("it is no chat", "it is no log", "no such table", "no such column", "not a database")
+KNOWN_REASONS: Final = (
+    "it is no chat",
+    "it is no session",
+    "it is no log",
+    "no such table",
+    "no such column",
+    "not a database",
+)
 """What may be said of a file or a database that is damaged as a whole."""
 
 
