@@ -1,6 +1,7 @@
 """`retro memory weave`: the few lines that matter to a prompt, as reference data, or nothing at all.
 
-Whatever goes wrong, the agent gets its prompt as it is: the exit code is 0 and nothing is said.
+Whatever goes wrong, the agent gets its prompt as it is: the exit code is 0 and nothing is said; with `--json` that is
+an object without items.
 """
 
 from __future__ import annotations
@@ -81,7 +82,7 @@ NOTHING: Woven = ("", (), None)
 
 
 def run(arguments: Sequence[str], options: Mapping[str, str | bool]) -> int:
-    """Weave. A hook must never get in the way of the agent: on any doubt it does nothing, and says nothing."""
+    """Weave. A hook must never get in the way of the agent: on any doubt it hands out nothing."""
     said = NOTHING
     given: dict[str, str] = {}
     try:
